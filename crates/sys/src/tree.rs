@@ -24,6 +24,9 @@ const NEW: OFlags = OFlags::WRONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
+/// Names stay below the folder they begin at, and follow no link of the kernel's own.
+const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
+
 /// How far names reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
@@ -146,9 +149,8 @@ impl RealTree {
             return Ok(rustix::fs::open(path, flags, Mode::empty())?);
         };
         let inside = self.inside(path)?;
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         loop {
-            match rustix::fs::openat2(folder, inside, flags, Mode::empty(), resolve) {
+            match rustix::fs::openat2(folder, inside, flags, Mode::empty(), BENEATH) {
                 // A rename somewhere made the kernel unsure.
                 Err(Errno::AGAIN) => {}
                 Err(Errno::NOSYS) => {
@@ -276,9 +278,20 @@ impl Tree for RealTree {
 
     /// An empty file has no half that a reader could see, so it gets its name at once: a third of a rename's cost.
     fn put_empty(&self, path: &Path) -> io::Result<()> {
-        let folder = self.parent(path)?;
         let name = path.file_name().ok_or(Errno::ISDIR)?;
-        let file = rustix::fs::openat(folder, name, NEW, Mode::from_raw_mode(0o600))?;
+        let mode = Mode::from_raw_mode(0o600);
+        let file = match &self.folder {
+            None => rustix::fs::open(path, NEW, mode)?,
+            Some(folder) => {
+                let inside = self.inside(path)?;
+                match rustix::fs::openat2(folder, inside, NEW, mode, BENEATH) {
+                    Err(Errno::AGAIN | Errno::NOSYS) => {
+                        rustix::fs::openat(self.parent(path)?, name, NEW, mode)?
+                    }
+                    answer => answer?,
+                }
+            }
+        };
         Ok(rustix::fs::fchmod(file, MODE)?)
     }
 

@@ -39,6 +39,8 @@ struct New<'a> {
     series: SeriesState,
     /// Identity of its file, if it has one from the beginning.
     seen: Option<Identity>,
+    /// True if its placeholder was created. A failed definition leaves it, and it is never adopted.
+    has_placeholder: bool,
     /// The series of the same name whose file was removed.
     gone: Option<u32>,
 }
@@ -48,14 +50,24 @@ struct Site {
     path: Vec<u8>,
     /// Identity of the file that was created for it.
     seen: Option<Identity>,
+    /// True if a placeholder was created for it.
+    has_placeholder: bool,
     gone: Option<u32>,
+}
+
+/// State of a folder.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FolderLook {
+    Missing,
+    /// Its path has no links: a name in it is no file if it can be created.
+    Plain,
+    Linked,
 }
 
 /// Results of checks that one call remembers.
 #[derive(Default)]
 struct Looks {
-    /// By folder, true if it exists.
-    folders: HashMap<Vec<u8>, bool>,
+    folders: HashMap<Vec<u8>, FolderLook>,
     /// Paths of the series that are about to begin.
     new: HashSet<Vec<u8>>,
 }
@@ -69,7 +81,13 @@ impl Store {
         for (at, definition) in definitions.into_iter().enumerate() {
             let looked = self.look_for(&definition, &mut looks);
             outcomes.push(looked.map(|place| {
-                let Some(Site { path, seen, gone }) = place else {
+                let Some(Site {
+                    path,
+                    seen,
+                    has_placeholder,
+                    gone,
+                }) = place
+                else {
                     return false;
                 };
                 new.push(New {
@@ -81,6 +99,7 @@ impl Store {
                         header: definition.header,
                     },
                     seen,
+                    has_placeholder,
                     gone,
                 });
                 true
@@ -89,7 +108,7 @@ impl Store {
         self.inner.begin_all(&new, &mut outcomes);
         let began = new
             .iter()
-            .filter(|new| matches!(outcomes[new.at], Ok(true)));
+            .filter(|new| matches!(outcomes[new.at], Ok(true)) && !new.has_placeholder);
         self.inner.put_placeholders(began.map(|new| &new.path[..]));
         outcomes
     }
@@ -127,7 +146,13 @@ impl Store {
             return Ok(None);
         }
         let known = inner.lock().series.find(name, || spelled.clone());
-        if known.is_some() || inner.may_have_file(&path, looks)? {
+        let folder = inner.look_at_folder(&path, looks)?;
+        // Creating the placeholder also shows that there is no file, for a third of the cost of looking for one.
+        let has_placeholder = known.is_none()
+            && folder == FolderLook::Plain
+            && inner.settings.files == Files::OnDemand
+            && inner.tree.put_empty(names::path(&path)).is_ok();
+        if known.is_some() || folder != FolderLook::Missing && !has_placeholder {
             match self.touch(name) {
                 Err(FileError::NoSuchFile) => {}
                 touched => return touched.map(|()| None),
@@ -136,6 +161,7 @@ impl Store {
         let mut place = Site {
             path,
             seen: None,
+            has_placeholder,
             gone: known,
         };
         if let Files::After(_) = inner.settings.files {
@@ -158,9 +184,13 @@ impl Store {
     ) -> Result<Option<(Vec<u8>, Metadata)>, FileError> {
         let tree = &*self.inner.tree;
         let folder = names::folder_of(spelled);
-        if !looks.folders.get(folder).is_some_and(|&there| there) {
+        if looks
+            .folders
+            .get(folder)
+            .is_none_or(|&look| look == FolderLook::Missing)
+        {
             self.make_folder(name, true)?;
-            looks.folders.insert(folder.to_vec(), true);
+            looks.folders.insert(folder.to_vec(), FolderLook::Linked);
         }
         let place = tree.place(names::path(spelled)).map_err(FileError::Io)?;
         let mut write = |out: &mut dyn io::Write| write_blank(header, out);
@@ -183,28 +213,30 @@ impl Inner {
         (!is_known && looks.new.insert(path.clone())).then_some(Site {
             path,
             seen: None,
+            has_placeholder: false,
             gone: None,
         })
     }
 
-    /// Returns true if there may be a file; a missing folder is checked only for the first of its series.
-    fn may_have_file(&self, path: &[u8], looks: &mut Looks) -> Result<bool, FileError> {
+    /// Looks at the folder of a path, once for all of its series.
+    fn look_at_folder(&self, path: &[u8], looks: &mut Looks) -> Result<FolderLook, FileError> {
         let folder = names::folder_of(path);
         if self.is_without_files() {
-            return Ok(false);
+            return Ok(FolderLook::Missing);
         }
-        if let Some(&there) = looks.folders.get(folder) {
-            return Ok(there);
+        if let Some(&look) = looks.folders.get(folder) {
+            return Ok(look);
         }
-        let there = match self.tree.stat(names::path(folder)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        let look = match self.tree.resolve(names::path(folder)) {
+            Ok(real) if real.as_os_str().as_bytes() == folder => FolderLook::Plain,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => FolderLook::Missing,
             Err(error) if error.raw_os_error() == Some(fence::OUTSIDE) => {
                 return Err(FileError::Outside);
             }
-            _ => true,
+            _ => FolderLook::Linked,
         };
-        looks.folders.insert(folder.to_vec(), there);
-        Ok(there)
+        looks.folders.insert(folder.to_vec(), look);
+        Ok(look)
     }
 
     fn begin_all(&self, mut new: &[New<'_>], outcomes: &mut [Result<bool, FileError>]) {

@@ -137,6 +137,29 @@ fn nothing_begins_where_it_must_not() {
     }
 }
 
+/// A new series is told from an old file by creating its placeholder, which must replace no link.
+#[test]
+fn a_link_to_a_file_is_that_file() {
+    let mut bench = bench(6, Files::OnDemand);
+    let before = expected(&["1000000010:7".into()]);
+    let path = |name: &str| base().join(name);
+    bench.disk.create_dir_all(&path("real")).unwrap();
+    bench.disk.set_bytes(&path("real/a.rrd"), before.clone());
+    bench.disk.symlink(&path("real"), &path("link"));
+    bench.disk.symlink(&path("real/a.rrd"), &path("real/b.rrd"));
+    bench.disk.symlink(&path("none.rrd"), &path("real/c.rrd"));
+    let names = ["link/a.rrd", "real/b.rrd", "real/c.rrd", "link/d.rrd"];
+    assert_eq!(began(define(&bench, &names)), [false, false, true, true]);
+    assert_eq!(bench.bytes("real/d.rrd"), b"");
+    bench.update("real/b.rrd", &["1000000020:8"]).unwrap();
+    bench.flush("link/a.rrd").unwrap();
+    assert_eq!(
+        bench.bytes("real/a.rrd"),
+        oracle(&before, &[b"1000000020:8"])
+    );
+    assert!(bench.disk.bytes(&path("none.rrd")).is_none());
+}
+
 /// CREATE of a series without a file fails with -O, and begins the series again without -O.
 #[test]
 fn create_knows_series_without_files() {
