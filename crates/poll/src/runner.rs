@@ -126,17 +126,21 @@ impl Runner {
         }
     }
 
-    /// Sends no more requests and waits until the programs of thresholds have ended. Gives up after `at_most` without a
-    /// message from the runner.
-    pub fn finish(mut self, at_most: Duration) {
+    /// Sends no more requests and waits until the programs of thresholds have ended; `log` gets the runner's lines. Gives up
+    /// after `at_most` without a message from the runner.
+    pub fn finish(mut self, at_most: Duration, log: &mut dyn FnMut(&[u8])) {
         self.unsent.send_waiting(&self.socket);
         // An error means that the runner has ended already.
         let _ = shutdown(&self.socket, Shutdown::Write);
         // Answers that still come are dropped; then the socket closes.
         while wait_readable(&[self.socket.as_fd()], at_most) == [true] {
-            if matches!(self.take(), Some(RunnerMessage::Gone)) {
-                let _ = self.child.wait();
-                return;
+            match self.take() {
+                Some(RunnerMessage::Gone) => {
+                    let _ = self.child.wait();
+                    return;
+                }
+                Some(RunnerMessage::Line(line)) => log(&line),
+                Some(RunnerMessage::Loaded { .. } | RunnerMessage::Answer { .. }) | None => {}
             }
         }
     }

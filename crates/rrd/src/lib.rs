@@ -46,6 +46,7 @@ pub use error::{Error, Kind};
 pub use header::Header;
 pub use rows::{Rows, Tip};
 pub use rrd::Rrd;
+pub use source::take_rows;
 
 /// The unknown value that rrdtool writes on x86_64: `0.0 / 0.0` with the sign set, printed `-nan`.
 pub const UNKNOWN: f64 = f64::from_bits(0xfff8_0000_0000_0000);

@@ -63,6 +63,36 @@ pub(crate) fn prefill(rrd: &mut Rrd, sources: &[&Rrd], mappings: &[Mapping]) -> 
     Ok(())
 }
 
+/// Takes the rows of a source over, bit by bit, into archives of the same function and step: as far as these have a row,
+/// it counts, also if it is unknown. `rrdtool create --source` takes rows of other steps instead.
+pub fn take_rows(rrd: &mut Rrd, source: &Rrd) {
+    let Rrd { header, cells } = rrd;
+    for own in Archive::all(header, &[]) {
+        let is_same = |archive: &Archive<'_>| {
+            archive.rra().cf() == own.rra().cf() && archive.timeslot() == own.timeslot()
+        };
+        let all = Archive::all(&source.header, &source.cells);
+        let Some(theirs) = all.filter(is_same).max_by_key(|of| of.rra().row_cnt) else {
+            continue;
+        };
+        for (ds, def) in header.ds.iter().enumerate() {
+            let mut defs = source.header.ds.iter();
+            let Some(their_ds) = defs.position(|other| other.name() == def.name()) else {
+                continue;
+            };
+            let places = (own.first_cell + ds..).step_by(header.ds.len());
+            let rows = 0..i32::try_from(own.rra().row_cnt).unwrap_or(0);
+            for (row, place) in rows.zip(places) {
+                let end = end_time_for_row(header, own.rra(), own.cur_row(), row);
+                let their_row = theirs.row_for_time(end);
+                if let Some(cell) = their_row.and_then(|row| theirs.cell(row, their_ds)) {
+                    cells[place] = cell;
+                }
+            }
+        }
+    }
+}
+
 /// An archive of single averaged points, twice as long as any row, which rows in progress are made of. If there is
 /// none, one is added, and removed at the end.
 fn points_archive(rrd: &mut Rrd) -> Result<(usize, bool), Error> {

@@ -115,6 +115,8 @@ pub(crate) enum Outcome {
     SomeUnknown,
     /// No target has both its values.
     AllUnknown,
+    /// A signal ended a single run.
+    Ended,
 }
 
 /// Text of `--help`.
@@ -216,6 +218,9 @@ fn check(settings: &Settings) -> Result<Outcome, String> {
     configs
         .iter()
         .try_for_each(|config| drive::keepable(config, settings))?;
+    configs
+        .iter()
+        .try_for_each(|config| drive::writable(config, settings))?;
     notices::say_all(configs, settings);
     let (mut polled, mut unpolled) = (0, 0);
     for config in configs {
@@ -244,6 +249,7 @@ fn exit_code(outcome: Outcome) -> ExitCode {
         Outcome::Complete => ExitCode::SUCCESS,
         Outcome::SomeUnknown => ExitCode::from(SOME_UNKNOWN),
         Outcome::AllUnknown => ExitCode::from(ALL_UNKNOWN),
+        Outcome::Ended => ExitCode::FAILURE,
     }
 }
 

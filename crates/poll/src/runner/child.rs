@@ -55,8 +55,12 @@ pub fn serve(read: &mut dyn FnMut() -> Result<Commands, String>) -> io::Result<(
         alone: false,
     };
     work.load(0, read);
-    while !(work.alone && work.is_idle()) {
+    loop {
         work.start_wanted();
+        // Only now: a program that could not be started leaves nothing to wait for.
+        if work.alone && work.is_idle() {
+            return Ok(());
+        }
         work.wait();
         while let Some(ask) = work.hear()? {
             work.obey(ask, read);
@@ -64,7 +68,6 @@ pub fn serve(read: &mut dyn FnMut() -> Result<Commands, String>) -> io::Result<(
         work.look_after_jobs();
         work.unsent.send_waiting(&work.socket);
     }
-    Ok(())
 }
 
 /// Requests that wait and programs that run.

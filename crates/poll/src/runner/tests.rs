@@ -309,7 +309,7 @@ fn programs_of_thresholds_have_their_arguments_and_may_finish() {
         ..broken
     });
     let Case { folder, runner } = case;
-    runner.finish(Duration::from_secs(60));
+    runner.finish(Duration::from_secs(60), &mut |_| {});
     gone(&pid);
     assert_eq!(
         fs::read_to_string(folder.0.join("log")).unwrap(),
@@ -348,6 +348,34 @@ fn programs_run_for_a_poller_that_has_ended() {
         std::thread::sleep(Duration::from_millis(10));
     }
     assert_eq!(log(), "10%\n");
+}
+
+/// The runner of a poller that had ended waited an hour for a program that could not be started.
+#[test]
+fn a_program_that_cannot_be_started_is_said_and_holds_up_nothing() {
+    let mut case = Case::new("runner-unstartable", &["true"]);
+    case.script("broken", "#!/nonexistent/shell\r\n");
+    case.runner.act(Action {
+        target: 5,
+        event: Event::Broken,
+        direction: Direction::In,
+        bound: Bound::Max,
+        value: Value::Percent(12.34),
+    });
+    let Case {
+        folder: _folder,
+        runner,
+    } = case;
+    let (own, mut lines) = (runner.child.id(), Vec::new());
+    runner.finish(Duration::from_secs(60), &mut |line| {
+        lines.push(String::from_utf8_lossy(line).into_owned());
+    });
+    gone(&own.to_string());
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(
+        lines[0].starts_with("cannot run the threshold program of"),
+        "{lines:?}"
+    );
 }
 
 #[test]

@@ -6,6 +6,7 @@ pub use configured::{Home, rrd_path};
 
 use crate::mrtg_log::{Conversion, LogRule, RateKind};
 use kymo_rrd::create::{Create, create};
+use kymo_rrd::take_rows;
 use kymo_rrd::{Error, Rrd};
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
@@ -208,7 +209,9 @@ impl Series {
         let converted = self.convert_log(log, random)?;
         let now_s = converted.header.last_up;
         let made = self.create(None, now_s, random, &[&converted]);
-        made.map_err(|error| error.text)
+        let mut made = made.map_err(|error| error.text)?;
+        take_rows(&mut made, &converted);
+        Ok(made)
     }
 
     /// A file with the definitions of the series and the rows of others. `start_s`, seconds since 1970: before its first value;

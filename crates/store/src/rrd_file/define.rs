@@ -59,7 +59,7 @@ struct Site {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FolderLook {
     Missing,
-    /// Its path has no links: a name in it is no file if it can be created.
+    /// A folder whose path has no links: a name in it is no file if it can be created.
     Plain,
     Linked,
 }

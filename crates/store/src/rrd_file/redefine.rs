@@ -1,5 +1,5 @@
-//! Changes the definitions of series, for example when values arrive less often. Each series keeps its rows, converted as by
-//! `rrdtool create --source`, and its identity.
+//! Changes the definitions of series, for example when values arrive less often. Each series keeps its rows and its identity: rows of
+//! the same step as they are, others converted as by `rrdtool create --source`.
 
 use crate::consolidation::apply::Applier;
 use crate::consolidation::schema;
@@ -17,10 +17,11 @@ use crate::rrd_file::create::seasons_of;
 use crate::rrd_file::diff::NO_READING;
 use crate::rrd_file::header::{identity, open_error, require_modest};
 use crate::rrd_file::lock::Reserved;
+use crate::settings::Files;
 use crate::wal::value::stamp_of;
 use kymo_rrd::create::{Create, create};
 use kymo_rrd::header::DsDef;
-use kymo_rrd::{Header, Rrd};
+use kymo_rrd::{Header, Rrd, take_rows};
 use kymo_sys::disk::RecordLock;
 use kymo_sys::tree::{Existing, Safe};
 use std::sync::Arc;
@@ -51,6 +52,8 @@ struct Changing<'a> {
     at: usize,
     reserved: Reserved<'a>,
     whole: Whole,
+    /// True if a file is to be made again.
+    had_view: bool,
 }
 
 impl Store {
@@ -130,15 +133,18 @@ impl Inner {
         let Some(before) = self.before(id, wanted)? else {
             return Ok(false);
         };
-        let has_file = before.has_file;
+        let file = before.file;
         let whole = self.joined(before, wanted.to)?;
-        if has_file {
-            return self.put_file(whole, reserved);
+        match file {
+            FileRole::Home => return self.put_file(whole, reserved),
+            FileRole::View if !self.remove_view(&whole.path)? => return Ok(false),
+            FileRole::View | FileRole::None => {}
         }
         changing.push(Changing {
             at,
             reserved,
             whole,
+            had_view: file == FileRole::View,
         });
         Ok(false)
     }
@@ -147,7 +153,7 @@ impl Inner {
     fn begin_changed(&self, changing: Vec<Changing<'_>>, outcomes: &mut [Result<bool, FileError>]) {
         let (mut reserved, mut new) = (Vec::new(), Vec::new());
         for one in changing {
-            reserved.push((one.at, one.reserved));
+            reserved.push((one.at, one.reserved, one.had_view));
             new.push(one.whole);
         }
         if new.is_empty() {
@@ -155,12 +161,19 @@ impl Inner {
         }
         match self.import_all(new) {
             Ok(imported) => {
-                for ((at, _), imported) in reserved.iter().zip(imported) {
-                    outcomes[*at] = imported.map(|id| self.is_free(id));
+                for ((at, _, had_view), imported) in reserved.iter().zip(imported) {
+                    outcomes[*at] = imported.map(|id| {
+                        let is_free = self.is_free(id);
+                        if *had_view {
+                            // After an error the next request makes it.
+                            let _view = self.flush_id(id);
+                        }
+                        is_free
+                    });
                 }
             }
             Err(error) => {
-                for (at, _) in &reserved {
+                for (at, ..) in &reserved {
                     outcomes[*at] = Err(FileError::Rrd(error.to_string()));
                 }
             }
@@ -176,8 +189,12 @@ impl Inner {
         if series.forgotten || series.suspended || !is_of(&state, series, wanted.from) {
             return Ok(None);
         }
-        let has_file = !self.needs_no_file(series);
-        if has_file && series.file.must_redo() {
+        let file = match (self.needs_no_file(series), series.base) {
+            (true, _) => FileRole::None,
+            (false, None) if self.settings.files == Files::OnDemand => FileRole::View,
+            (false, _) => FileRole::Home,
+        };
+        if file == FileRole::Home && series.file.must_redo() {
             // A crash may have torn the file, which must be written again first.
             return Err(FileError::Locked);
         }
@@ -189,7 +206,7 @@ impl Inner {
         Ok(Some(Before {
             path: series.path.clone(),
             has: stamps.fold(series.values.applied, f64::max),
-            has_file,
+            file,
             snapshot,
         }))
     }
@@ -214,6 +231,7 @@ impl Inner {
             &[&source],
         );
         let mut rrd: Rrd = made.map_err(|error| FileError::Rrd(error.text))?;
+        take_rows(&mut rrd, &source);
         forget_readings(&mut rrd.header, &source.header);
         Ok(Whole {
             path: before.path,
@@ -224,6 +242,17 @@ impl Inner {
             },
             points: Pending::default(),
         })
+    }
+
+    /// Removes a view: whatever happens next, the series outlives it. Returns false if it has to stay.
+    fn remove_view(&self, path: &[u8]) -> Result<bool, FileError> {
+        let file = self.locked(path, RecordLock::Exclusive)?;
+        if file.metadata().map_err(FileError::Io)?.links > 1 {
+            // The file has further names, which must stay names of the same file.
+            return Ok(false);
+        }
+        self.tree.unlink(names::path(path)).map_err(open_error)?;
+        Ok(true)
     }
 
     /// Replaces a series' file. A start after a crash in between adopts the new file.
@@ -279,12 +308,22 @@ fn forget_readings(header: &mut Header, before: &Header) {
     }
 }
 
+/// Relation of a series to its file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FileRole {
+    None,
+    /// The store has all rows of the file.
+    View,
+    /// The file has rows that the store has not, or has to be there at any moment.
+    Home,
+}
+
 /// A series before the change, up to the first value for the new definitions.
 struct Before {
     path: Arc<[u8]>,
     /// Stamp of its newest value.
     has: f64,
-    has_file: bool,
+    file: FileRole,
     snapshot: Snapshot,
 }
 

@@ -1,9 +1,10 @@
 //! Definitions of a series change while values arrive: it remains one series, with its former rows in the new definitions.
 
-use crate::common::{Bench, MODES, SECOND, START, oracle, rrd};
+use crate::common::{Bench, MODES, SECOND, START, base, oracle, rrd};
 use kymo_rrd::create::{Create, create};
 use kymo_rrd::{Header, Rrd};
 use kymo_store::{Definition, FileError, Files, Redefinition, SeriesName, Writer};
+use kymo_sys::disk::Disk as _;
 use kymo_sys::effort::effort;
 use kymo_sys::sim_disk::Faults;
 
@@ -144,6 +145,102 @@ fn rows_are_joined_and_values_since_the_change_count() {
             assert_eq!(bench.store().step(b"h/c.rrd"), None);
             assert_eq!(bench.store().paths().len(), 2, "{story}");
         }
+    }
+}
+
+/// Two archives of means and one of maxima, the first with so many rows; each value stands for at most 20 s.
+fn archives(rows: u64) -> Header {
+    let finest = format!("RRA:AVERAGE:0.5:1:{rows}");
+    let definitions: [&[u8]; 4] = [
+        b"DS:x:GAUGE:20:U:U",
+        finest.as_bytes(),
+        b"RRA:AVERAGE:0.9:6:50",
+        b"RRA:MAX:0.9:6:50",
+    ];
+    let request = Create {
+        step: 10,
+        start: Some(START),
+        definitions: &definitions,
+        ..Create::default()
+    };
+    create(&request, START, &mut { 1 }, None, &[])
+        .unwrap()
+        .header
+}
+
+/// A billing month was paid for with means of two hours in place of its unknown rows.
+#[test]
+fn unknown_rows_stay_unknown_and_known_ones_keep_their_bits() {
+    for files in MODES {
+        for has_file in [false, true] {
+            let mut bench = bench(7, files);
+            let (from, to) = (archives(90), archives(120));
+            define(&bench, &["a.rrd"], &from);
+            let with_gap = (1..=100).filter(|n| n % 12 < 7).map(|n| n * 10);
+            let sent: Vec<String> = with_gap
+                .map(|at| format!("{}:{}.1", START + at, at % 17))
+                .collect();
+            send(&mut bench, "a.rrd", &sent);
+            if has_file {
+                bench.flush("a.rrd").unwrap();
+            }
+            let rows = |bench: &Bench, archive: usize, count: u64| {
+                let rrd = Rrd::parse(&image(bench, "a.rrd")).unwrap();
+                let (all, newest) = (rrd.header.rra[archive].row_cnt, rrd.header.cur_row[archive]);
+                let row = |past: u64| rrd.header.cell(archive, (newest + all - past) % all);
+                let cells = (0..count).map(|past| rrd.cells[row(past) as usize].to_bits());
+                cells.collect::<Vec<u64>>()
+            };
+            let before = [
+                rows(&bench, 0, 90),
+                rows(&bench, 1, 50),
+                rows(&bench, 2, 50),
+            ];
+            let nan = |bits: &u64| f64::from_bits(*bits).is_nan();
+            assert!(before[0].iter().filter(|bits| nan(bits)).count() > 20);
+            let wanted = Redefinition {
+                name: b"a.rrd",
+                from: &from,
+                to: &to,
+                since: (START + 2000) as f64,
+            };
+            assert!(all_done(&bench.store().redefine(&[wanted])), "{files:?}");
+            let after = [
+                rows(&bench, 0, 90),
+                rows(&bench, 1, 50),
+                rows(&bench, 2, 50),
+            ];
+            assert!(after == before, "{files:?}");
+            // Rows that there were not are made of those of other archives.
+            let more = rows(&bench, 0, 100);
+            assert!(!more[90..].iter().all(nan), "{files:?}");
+        }
+    }
+}
+
+/// A file that a client had asked for was the series' only home after a change: its removal lost the series' history.
+#[test]
+fn a_view_is_only_a_view_after_a_change() {
+    let mut bench = bench(8, Files::OnDemand);
+    define(&bench, &["h/a.rrd"], &narrow());
+    let (before, since) = (
+        values((1..=40).map(|n| n * 10)),
+        values((1..=3).map(|n| 400 + n * 60)),
+    );
+    send(&mut bench, "h/a.rrd", &before);
+    bench.flush("h/a.rrd").unwrap();
+    assert!(all_done(&redefine(&bench, &["h/a.rrd"], 460)));
+    // The view is there again at once.
+    assert!(bench.bytes("h/a.rrd") == expected(&before, &[]));
+    send(&mut bench, "h/a.rrd", &since);
+    for _ in 0..2 {
+        let path = base().join("h/a.rrd");
+        bench.disk.unlink(&path).unwrap();
+        assert!(image(&bench, "h/a.rrd") == expected(&before, &since));
+        bench.flush("h/a.rrd").unwrap();
+        assert!(bench.bytes("h/a.rrd") == expected(&before, &since));
+        bench.disk.kill();
+        bench.reopen();
     }
 }
 

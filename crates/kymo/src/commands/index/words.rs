@@ -37,7 +37,7 @@ const SWITCHES: [&str; 9] = [
     "autoprefix",
     "sectionhost",
 ];
-/// Those that are on from the beginning.
+/// Switches that are on from the beginning.
 const ON: [&str; 2] = ["optlog", "bold"];
 /// Options that can only be given.
 const FLAGS: [&str; 3] = ["enumerate", "nolegend", "help"];

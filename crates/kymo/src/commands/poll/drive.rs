@@ -18,6 +18,7 @@ use kymo_poll::threshold::mail_ports;
 use kymo_sys::machine::{self, Signal, SignalFile};
 use kymo_sys::talk;
 use kymo_wire::mrtg_cfg::{Config, LogFormat};
+use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use super::awaited::Awaited;
 use super::bell::Bell;
@@ -78,8 +79,13 @@ pub(super) fn drive(mut settings: Settings) -> Result<Outcome, String> {
         }
     }
     std::mem::replace(&mut settings.ready, super::Ready::here()).say();
-    let outcomes = run(parts, &settings, &bell, &signals, awaited);
-    Ok(sum(&outcomes?))
+    let outcomes = run(parts, &settings, &bell, &signals, awaited)?;
+    if !settings.forever && bell.ends.load(Ordering::Acquire) {
+        let line = "a signal has ended the run: it stored no values";
+        settings.log.say(line);
+        return Ok(Outcome::Ended);
+    }
+    Ok(sum(&outcomes))
 }
 
 /// Refuses a configuration whose values have no destination.
@@ -95,6 +101,24 @@ pub(super) fn keepable(config: &Config, settings: &Settings) -> Result<(), Strin
         "cannot keep the values of {}: --files ask needs a kymo serve (--keeper SOCKET)",
         file.unwrap_or_default()
     ))
+}
+
+/// Refuses a configuration whose files cannot be written, as a run does.
+pub(super) fn writable(config: &Config, settings: &Settings) -> Result<(), String> {
+    let globals = config.globals();
+    let kind = match globals.log_format {
+        LogFormat::Rateup => "log",
+        LogFormat::Rrdtool if settings.on_demand || part::rrdcached(globals).is_some() => {
+            return Ok(());
+        }
+        LogFormat::Rrdtool => "rrd",
+    };
+    let folder = settings.log_dir.as_ref().unwrap_or(&globals.log_dir);
+    let rights = Access::WRITE_OK | Access::EXEC_OK;
+    accessat(CWD, folder, rights, AtFlags::EACCESS).map_err(|error| {
+        let (folder, error) = (folder.display(), io::Error::from(error));
+        format!("cannot write .{kind} files in {folder}: {error}")
+    })
 }
 
 /// Gives up rights, while there is one thread.

@@ -174,7 +174,9 @@ impl Part {
             }
         }
         if let Some(runner) = self.runner.take() {
-            runner.finish(programs);
+            runner.finish(programs, &mut |line| {
+                self.log.say(&String::from_utf8_lossy(line));
+            });
         }
         if let Some(mail) = self.mail.take() {
             mail.finish();
@@ -650,7 +652,9 @@ pub(super) fn rrdcached(globals: &Globals) -> Option<String> {
 
 /// The writer of .rrd files for a configuration; fails if another process has it.
 fn files(log_dir: &Path, config: &Path) -> Result<Files, String> {
-    let cannot = |error: std::io::Error| format!("cannot write .rrd files: {error}");
+    let cannot = |error: std::io::Error| {
+        format!("cannot write .rrd files in {}: {error}", log_dir.display())
+    };
     let mut random = [0; 8];
     machine::random(&mut random).map_err(cannot)?;
     let random = u64::from_ne_bytes(random);
@@ -661,7 +665,9 @@ fn files(log_dir: &Path, config: &Path) -> Result<Files, String> {
 
 /// The writer of MRTG's own logs for a configuration; fails if another process has it.
 fn logs(log_dir: &Path, config: &Path) -> Result<Logs, String> {
-    let cannot = |error: std::io::Error| format!("cannot write .log files: {error}");
+    let cannot = |error: std::io::Error| {
+        format!("cannot write .log files in {}: {error}", log_dir.display())
+    };
     let mut logs = Logs::new(Arc::new(RealDisk)).map_err(cannot)?;
     let is_ours = logs.claim(log_dir, config).map_err(cannot)?;
     only_writer(is_ours, log_dir, config).map(|()| logs)
