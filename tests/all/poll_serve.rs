@@ -392,7 +392,7 @@ fn polling_begins_again_where_a_changed_configuration_says() {
     fs::create_dir(&elsewhere).expect("a folder");
     let text = configuration(&polled.farm, &elsewhere, &[(0, 1)]);
     fs::write(polled.scratch.path("devices.cfg"), text).expect("a configuration");
-    polled.served.hears("names other folders or servers");
+    polled.served.hears("has other folders or servers");
     let has_file = || {
         let mut names = fs::read_dir(&elsewhere).expect("a folder").flatten();
         let is_rrd = |entry: fs::DirEntry| entry.path().extension().is_some_and(|e| e == "rrd");

@@ -163,7 +163,7 @@ fn serve_writes_pages_and_moves_with_its_configuration() {
     is_there(scratch.path("images/t0-year.png"));
     // The poller has shut itself out of other folders: it begins again.
     put("html2", "images2");
-    served.hears("names other folders or servers");
+    served.hears("has other folders or servers");
     is_there(scratch.path("images2/t0-day.png"));
     is_there(scratch.path("html2/t0.html"));
     let page = std::fs::read_to_string(scratch.path("html2/t0.html")).expect("a page");
@@ -200,4 +200,42 @@ fn a_poller_of_its_own_says_that_its_folders_have_moved() {
     assert!(said.is_some(), "{:?}", std::fs::read_to_string(&log));
     std::thread::sleep(Duration::from_millis(200));
     assert!(!scratch.path("html2/t0.html").exists());
+}
+
+/// Directory of a target was denied where it is a link out of LogDir, as customers' folders are; after a folder was restored
+/// from a copy, a daemon stored nothing any more and did not say why.
+#[test]
+fn a_directory_may_be_a_link_and_a_restored_folder_is_another_one() {
+    let scratch = Scratch::new("poll-pages-linked");
+    let (work, real) = (scratch.path("work"), scratch.path("customers/one"));
+    for folder in [&work, &real] {
+        std::fs::create_dir_all(folder).expect("a folder");
+    }
+    std::os::unix::fs::symlink("../customers/one", work.join("one")).expect("a link");
+    let command = "`echo 1; echo 2; echo up; echo me`";
+    let target = format!("Target[a]: {command}\nTitle[a]: T\nMaxBytes[a]: 9\nDirectory[a]: one\n");
+    let text = format!("WorkDir: {}\n{target}", work.display());
+    let (log, file) = (scratch.text("log"), scratch.text("a.cfg"));
+    std::fs::write(&file, &text).expect("a configuration");
+    let once = Command::new(kymo()).args(["poll", &file]).output();
+    let once = once.expect("it is started");
+    assert_eq!(once.status.code(), Some(0), "{once:?}");
+    for name in ["a.log", "a.html", "a-day.png"] {
+        assert!(real.join(name).exists(), "{name}");
+    }
+    let child = Command::new(kymo())
+        .args(["poll", "--foreground", "--logging", &log, &file])
+        .spawn();
+    let _running = kymo_tests::Running(child.expect("it is started"));
+    let says = |wanted: &str| {
+        let said = eventually(|| {
+            let text = std::fs::read_to_string(&log).unwrap_or_default();
+            text.contains(wanted).then_some(())
+        });
+        assert!(said.is_some(), "{:?}", std::fs::read_to_string(&log));
+    };
+    says("polling with");
+    std::fs::rename(&work, scratch.path("before")).expect("renamed");
+    std::fs::create_dir_all(&work).expect("a folder");
+    says("start kymo poll again");
 }

@@ -19,6 +19,7 @@ mod bell;
 mod check;
 mod daemon;
 mod drive;
+mod folders;
 mod lock;
 mod log;
 mod notices;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use kymo_base::printf::{put_fixed, put_general};
 use kymo_wire::mrtg_cfg::{Config, Keyword, Target};
-use lettre::message::Mailbox;
+use lettre::message::{Mailbox, SinglePart};
 use lettre::transport::smtp::extension::ClientId;
 use lettre::{Message, SmtpTransport, Transport};
 
@@ -182,7 +182,7 @@ impl MailedTarget {
         let mail = Message::builder().from(sender.clone());
         let to = self.addresses[measure].iter().cloned();
         let mail = to.fold(mail, |mail, address| mail.to(address));
-        mail.subject(subject).body(body)
+        mail.subject(subject).singlepart(SinglePart::plain(body))
     }
 
     fn texts(&self, action: &Action, rate: f64) -> MailTexts {

@@ -10,7 +10,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use std::{io, thread};
 
-use kymo_poll::pages::PageFolders;
 use kymo_poll::poller::STACK_BYTES;
 use kymo_poll::runner::{Commands, Runner};
 use kymo_poll::sink::clone_folders;
@@ -22,6 +21,7 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use super::awaited::Awaited;
 use super::bell::Bell;
+use super::folders::WrittenFolders;
 use super::part::{self, Part};
 use super::{Outcome, Settings, notices, runner};
 use crate::process::sandbox::{self, NAME_FILES, NAME_PORT};
@@ -136,14 +136,12 @@ fn shut_in(configs: &[Config], settings: &Settings) {
                 _ => folder.to_path_buf(),
             }));
         }
-        write.push(settings.log_dir.clone().unwrap_or(globals.log_dir.clone()));
+        let log_dir = settings.log_dir.as_deref();
+        write.extend(WrittenFolders::of(config, log_dir, settings.draws).paths());
         if globals.log_format == LogFormat::Rateup {
-            let log_dir = settings.log_dir.as_ref().unwrap_or(&globals.log_dir);
-            write.extend(clone_folders(config, log_dir));
+            write.extend(clone_folders(config, log_dir.unwrap_or(&globals.log_dir)));
         }
         if part::draws_pages(config, settings.draws) {
-            let folders = PageFolders::of(globals, settings.log_dir.as_deref());
-            write.extend([folders.html, folders.images]);
             read.extend(ZONE_FILES.map(PathBuf::from));
         }
         write.extend(globals.thresh_dir.clone());

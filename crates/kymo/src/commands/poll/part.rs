@@ -27,6 +27,7 @@ use kymo_wire::targets::{Reason, TargetsHead};
 
 use super::bell::Bell;
 use super::check::Debugging;
+use super::folders::WrittenFolders;
 use super::rarely::Rarely;
 use super::{Draws, PollLog, Settings, reading};
 
@@ -57,6 +58,7 @@ pub(super) struct Part {
     homes: Vec<Home>,
     names: Vec<String>,
     watch: Watch,
+    folders: WrittenFolders,
     looked: Instant,
     descriptions: Option<PathBuf>,
     reasons: WrittenReasons,
@@ -110,6 +112,7 @@ impl Part {
         let fingerprint = Commands::of(&config).fingerprint();
         Ok(Part {
             watch: watch(&config),
+            folders: WrittenFolders::of(&config, own_log_dir.as_deref(), draws),
             looked: Instant::now(),
             descriptions,
             reasons: WrittenReasons::default(),
@@ -334,7 +337,7 @@ impl Part {
             return false;
         }
         self.looked = Instant::now();
-        self.watch.changed() || self.runner.is_some() && !self.agrees
+        self.watch.changed() | self.folders.have_changed() || self.runner.is_some() && !self.agrees
     }
 
     /// Reads the configuration again. If that fails, the old state stays.
@@ -400,6 +403,8 @@ impl Part {
             [globals.log_dir.clone(), html, images]
         };
         let is_moved = folders(old) != folders(new) && self.own_log_dir.is_none();
+        let written = WrittenFolders::of(config, self.own_log_dir.as_deref(), self.draws);
+        let is_moved = is_moved || !self.folders.have(&written);
         let clones = |config: &Config| clone_folders(config, &config.globals().log_dir);
         let is_cloned = clones(self.poller.config()) != clones(config);
         is_moved || is_cloned || places(old) != places(new)
@@ -410,11 +415,11 @@ impl Part {
         let file = self.file.display();
         if self.descriptions.is_some() {
             return Err(format!(
-                "cannot go on: {file} names other folders or servers; polling begins again with them"
+                "cannot go on: {file} has other folders or servers; polling begins again with them"
             ));
         }
         self.log.say(&format!(
-            "cannot poll as {file} says now: it names other folders or servers than when polling began; start kymo poll again. \
+            "cannot poll as {file} says now: its folders or servers are others than when polling began; start kymo poll again. \
              The configuration stays as it was"
         ));
         Ok(())
