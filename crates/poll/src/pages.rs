@@ -17,6 +17,7 @@ mod words;
 
 pub use graph::{Figures, draw};
 pub use html::PageStyle;
+pub(crate) use html::link;
 pub use index::{IndexOrder, IndexSection, IndexStyle, IndexedTarget, sort_index};
 pub use style::{Bend, Corner, GraphStyle, Period, Weeks};
 
@@ -258,7 +259,7 @@ pub fn path_between(from: &Path, to: &Path) -> String {
     }
     let mut path = "../".repeat(from.count());
     for part in to {
-        path += &part.as_os_str().to_string_lossy();
+        path += &link(part.as_os_str().as_bytes());
         path.push('/');
     }
     path

@@ -60,6 +60,6 @@ pub use reading::{
 pub use secret::{ConfigText, Secret};
 pub use session::{Access, Host, Session};
 pub use target::SourceKind;
-pub use text::Text;
+pub use text::{Text, decoded};
 pub use trace::{Secrets, Trace};
 pub use user::{KeySource, User};

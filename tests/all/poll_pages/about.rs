@@ -1,11 +1,14 @@
 //! Parts of pages about the device and the moment, of both programs side by side: the sentence about how long a device has been up,
 //! times to expire, copies of targets' files.
 
+use std::ffi::OsStr;
 use std::net::{SocketAddr, UdpSocket};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use kymo_tests::machine;
 use kymo_tests::snmpd::Snmpd;
+use kymo_tests::{kymo, machine};
+use kymo_wire::mrtg_cfg::decoded;
 
 use super::sides::Sides;
 
@@ -362,4 +365,65 @@ fn a_page_is_written_in_its_language() {
         "kymo: no words of Language: klingon are known; pages are in English\n"
     );
     assert!(sides.texts("t.html")[0].contains("`Daily' Graph (5 Minute Average)"));
+}
+
+/// Keywords in Latin-1 with DOS line ends, as editors of old have left them.
+const LATIN_1: &str = "\
+Target[gr\u{fc}n]: `printf '1000\\n5\\n2 Tage Gr\u{fc}n\\nrt\u{e4}\\n'`\r\n\
+MaxBytes[gr\u{fc}n]: 2000\r\nTitle[gr\u{fc}n]: Gr\u{f6}\u{df}e\r\nPageTop[gr\u{fc}n]: <h1>K\u{f6}ln</h1>\r\n\
+LegendI[gr\u{fc}n]: \u{c4}n\r\nLegend1[gr\u{fc}n]: \u{dc}ber\r\nShortLegend[gr\u{fc}n]: \u{b5}s\r\n\
+Colours[gr\u{fc}n]: GR\u{dc}N#00ff00,B#111111,C#222222,D#333333\r\nOptions[gr\u{fc}n]: gauge\r\n\
+PageFoot[gr\u{fc}n]: f\u{fc}r\r\nAddHead[gr\u{fc}n]: <!-- \u{f6} -->\r\nBodyTag[gr\u{fc}n]: <body title=\"\u{e9}\">\r\n";
+
+#[test]
+fn texts_of_latin_1_are_shown() {
+    if machine::must_skip(&["mrtg", "rateup"]) {
+        return;
+    }
+    let config = "WorkDir: WORK\nInclude: WORK/latin-1.cfg\n";
+    let sides = Sides::run("poll-pages-latin-1", config, |work| {
+        let bytes = LATIN_1
+            .chars()
+            .map(|c| u8::try_from(u32::from(c)).expect("Latin-1"));
+        let bytes: Vec<u8> = bytes.collect();
+        std::fs::write(work.join("latin-1.cfg"), bytes).expect("written");
+    });
+    let name = OsStr::from_bytes(b"gr\xfcn.html");
+    let [ours, theirs] =
+        [&sides.ours, &sides.theirs].map(|work| std::fs::read(work.join(name)).expect("a page"));
+    let ours = String::from_utf8(ours).expect("UTF-8");
+    for part in [
+        "Gr\u{f6}\u{df}e</title>",
+        "<h1>K\u{f6}ln</h1>",
+        ">\u{c4}n</th>",
+        "\u{dc}ber</td>",
+        " \u{b5}s",
+        "GR\u{dc}N ###",
+        "2 Tage Gr\u{fc}n",
+        "'rt\u{e4}'",
+        "f\u{fc}r",
+        "<!-- \u{f6} -->",
+        "<body title=\"\u{e9}\">",
+    ] {
+        assert!(decoded(&theirs).contains(part), "MRTG: {part}");
+        assert!(ours.contains(part), "{part}: {ours}");
+    }
+    assert!(ours.contains("src=\"gr%FCn-day.png\""), "{ours}");
+    let mut index = std::process::Command::new(kymo());
+    index
+        .args(["poll", "--index", "--title"])
+        .arg(OsStr::from_bytes(b"\xdcbersicht"));
+    let output = index
+        .arg(sides.config("ours"))
+        .output()
+        .expect("it is started");
+    let index = String::from_utf8(output.stdout).expect("UTF-8");
+    for part in [
+        "<title>\u{dc}bersicht</title>",
+        ">K\u{f6}ln<",
+        "gr%FCn.html",
+        "gr%FCn-day.png",
+    ] {
+        assert!(index.contains(part), "{part}: {index}");
+    }
 }

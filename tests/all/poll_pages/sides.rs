@@ -4,10 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use kymo_tests::kymo;
+use kymo_wire::mrtg_cfg::decoded;
 
 use crate::poll_commands::Folder;
 
-/// Runs of both programs with a configuration, in which `WORK` stands for the folder of each. Root's commands are run from there.
+const KYMO_POLL: &str = "\"$KYMO_BUILT\" poll";
+
+/// Runs of both programs with a umask of 027 and a configuration, in which `WORK` stands for the folder of each. Root's commands are run from
+/// there.
 pub(crate) struct Sides {
     folder: Folder,
     pub(crate) ours: PathBuf,
@@ -16,6 +20,19 @@ pub(crate) struct Sides {
 
 impl Sides {
     pub(crate) fn run(name: &str, config: &str, prepare: impl Fn(&Path)) -> Sides {
+        let (sides, outcomes) = Sides::outcomes(name, config, prepare);
+        for (said, code) in outcomes {
+            assert_eq!(code, Some(0), "{said}");
+        }
+        sides
+    }
+
+    /// As [`Sides::run`]; also messages and exit codes of kymo and of MRTG.
+    pub(crate) fn outcomes(
+        name: &str,
+        config: &str,
+        prepare: impl Fn(&Path),
+    ) -> (Sides, [(String, Option<i32>); 2]) {
         let folder = Folder::new(name);
         let [ours, theirs] = ["ours", "theirs"].map(|side| folder.path(side));
         let sides = Sides {
@@ -27,29 +44,40 @@ impl Sides {
             std::fs::create_dir_all(work).expect("a folder");
             prepare(work);
         }
-        sides.start(Command::new("/usr/bin/mrtg"), "theirs", config);
-        sides.again(config);
-        sides
+        let outcomes = sides.both(config);
+        (sides, outcomes)
+    }
+
+    /// Runs both with another configuration.
+    pub(crate) fn both(&self, config: &str) -> [(String, Option<i32>); 2] {
+        let theirs = self.start("/usr/bin/mrtg", "theirs", config);
+        [self.start(KYMO_POLL, "ours", config), theirs]
     }
 
     /// Runs kymo with another configuration; returns messages and exit code.
     pub(crate) fn again(&self, config: &str) -> (String, Option<i32>) {
-        let mut command = Command::new(kymo());
-        command.arg("poll");
-        self.start(command, "ours", config)
+        let outcome = self.start(KYMO_POLL, "ours", config);
+        assert_eq!(outcome.1, Some(0), "{}", outcome.0);
+        outcome
     }
 
-    fn start(&self, mut command: Command, side: &str, config: &str) -> (String, Option<i32>) {
+    /// The configuration of a side.
+    pub(crate) fn config(&self, side: &str) -> PathBuf {
+        self.folder.path(&format!("{side}-cfg/m.cfg"))
+    }
+
+    fn start(&self, program: &str, side: &str, config: &str) -> (String, Option<i32>) {
         let work = self.folder.path(side);
-        let place = self.folder.path(&format!("{side}-cfg"));
-        std::fs::create_dir_all(&place).expect("a folder");
-        let file = place.join("m.cfg");
+        let file = self.config(side);
+        std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
         let text = config.replace("WORK", work.to_str().expect("a path"));
         std::fs::write(&file, text).expect("a configuration");
-        let command = command.arg(&file).env("LANG", "C").env("TZ", "UTC");
-        let output = command.output().expect("it is started");
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("umask 027; exec {program} \"$1\""), "sh"]);
+        let command = command.arg(&file).env("KYMO_BUILT", kymo());
+        let output = command.env("LANG", "C").env("TZ", "UTC").output();
+        let output = output.expect("it is started");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{side}: {said}");
         (said, output.status.code())
     }
 
@@ -57,7 +85,7 @@ impl Sides {
     pub(crate) fn texts(&self, name: &str) -> [String; 2] {
         [&self.ours, &self.theirs].map(|work| {
             let text = std::fs::read(work.join(name)).unwrap_or_else(|why| panic!("{name}: {why}"));
-            String::from_utf8_lossy(&text).into_owned()
+            decoded(&text)
         })
     }
 }

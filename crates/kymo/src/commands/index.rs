@@ -253,7 +253,7 @@ fn index(words: &[OsString]) -> Result<ExitCode> {
 fn command_line(words: &[OsString]) -> String {
     let mut line = String::from("kymo poll --index");
     for word in words {
-        let word = word.to_string_lossy();
+        let word = mrtg_cfg::decoded(word.as_bytes());
         match word.contains([' ', '|', '(', ')']) {
             true => line += &format!(" \"{word}\""),
             false => line += &format!(" {word}"),

@@ -1,6 +1,6 @@
 //! Describes a target of a configuration for the page: texts without HTML, parsed numbers, no secrets.
 
-use kymo_wire::mrtg_cfg::{Choice, Config, Keyword, Source, Target};
+use kymo_wire::mrtg_cfg::{self, Choice, Config, Keyword, Source, Target};
 use kymo_wire::targets::DescribedTarget;
 
 use super::plain_text;
@@ -23,7 +23,7 @@ pub fn described(
     ];
     let page_top = target.value(Keyword::PageTop).unwrap_or_default();
     DescribedTarget {
-        name: String::from_utf8_lossy(&target.name()).into_owned(),
+        name: mrtg_cfg::decoded(&target.name()),
         series: String::from_utf8_lossy(series).into_owned(),
         device: device(config, target, devices),
         title: word(Keyword::Title),
@@ -91,7 +91,7 @@ fn colours(value: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::poller::device_names;
-    use kymo_wire::mrtg_cfg::{self, MemoryFiles};
+    use kymo_wire::mrtg_cfg::MemoryFiles;
 
     const CONFIG: &str = r#"
 WorkDir: /tmp

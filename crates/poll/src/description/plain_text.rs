@@ -1,7 +1,7 @@
 //! Converts the HTML of a configuration to the text that a browser would show: without tags, with entities decoded. The result
 //! is text and never HTML: a `<` in it is a `<`.
 
-use std::borrow::Cow;
+use kymo_wire::mrtg_cfg::decoded;
 
 /// Elements whose content a browser hides.
 const HIDDEN: [&str; 5] = ["script", "style", "title", "template", "noscript"];
@@ -88,14 +88,6 @@ pub fn lines(html: &[u8]) -> String {
 /// The text of [`lines`] on one line.
 pub fn line(html: &[u8]) -> String {
     lines(html).replace('\n', " ")
-}
-
-/// UTF-8, or else Latin-1.
-fn decoded(bytes: &[u8]) -> Cow<'_, str> {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text.into(),
-        Err(_) => bytes.iter().copied().map(char::from).collect(),
-    }
 }
 
 /// The visible text so far, and the white space that is due before more of it.

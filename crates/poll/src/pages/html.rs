@@ -7,7 +7,7 @@ use super::style::{GraphStyle, Period, has_letter};
 use super::words::Words;
 use crate::batch::{About, Uptime};
 use jiff::Timestamp;
-use kymo_wire::mrtg_cfg::{Choice, Globals, Keyword, Target};
+use kymo_wire::mrtg_cfg::{Choice, Globals, Keyword, Target, decoded};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ const ABOUT_MAX: usize = 255;
 pub struct PageStyle {
     /// Path of the folder of pictures from that of the page, empty or with a slash at the end.
     pub images: String,
-    /// Name of the target.
+    /// Name of the target in paths of pictures.
     name: String,
     title: String,
     add_head: String,
@@ -57,10 +57,7 @@ pub struct PageStyle {
 impl PageStyle {
     /// The style of a target.
     pub fn of(target: Target<'_>, graphs: &GraphStyle, globals: &Globals) -> PageStyle {
-        let text = |keyword| {
-            let value = target.value(keyword)?;
-            Some(String::from_utf8_lossy(&value).into_owned())
-        };
+        let text = |keyword| Some(decoded(&target.value(keyword)?));
         let html = |keyword| text(keyword).unwrap_or_default();
         let lines = |keyword| html(keyword).replace("\\n", "\n");
         let some = |keyword| text(keyword).filter(|text| !text.is_empty() && text != "0");
@@ -88,11 +85,11 @@ impl PageStyle {
             .iter_mut()
             .zip(target.colours().unwrap_or_default())
         {
-            *name = String::from_utf8_lossy(&own).into_owned();
+            *name = decoded(&own);
         }
         PageStyle {
             images: String::new(),
-            name: String::from_utf8_lossy(&target.name()).into_owned(),
+            name: link(&target.name()),
             title: html(Keyword::Title),
             add_head: lines(Keyword::AddHead),
             body_tag: body_tag(text(Keyword::BodyTag)),
@@ -204,8 +201,7 @@ impl PageStyle {
     /// HTML of the name of a device and of the time that it has been up; `None`: it does not say the time.
     fn about(&self, about: &About) -> Option<(String, String)> {
         let text = |bytes: &[u8]| {
-            let text = String::from_utf8_lossy(bytes);
-            let text: String = text
+            let text: String = decoded(bytes)
                 .chars()
                 .filter(|c| !c.is_control())
                 .take(ABOUT_MAX)
@@ -412,6 +408,19 @@ fn hexadecimal([red, green, blue]: [u8; 3]) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
+/// A path as a link of a page, which is UTF-8: of other bytes a browser needs the numbers.
+pub(crate) fn link(path: &[u8]) -> String {
+    let mut out = String::with_capacity(path.len());
+    for chunk in path.utf8_chunks() {
+        out.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            // Writing to memory does not fail.
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
+}
+
 /// A text within an attribute.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -430,6 +439,17 @@ pub(super) fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn links_are_utf_8() {
+        for (path, expected) in [
+            (&b"a/b-1.png"[..], "a/b-1.png"),
+            ("gr\u{fc}n".as_bytes(), "gr\u{fc}n"),
+            (b"gr\xfcn/\xe4", "gr%FCn/%E4"),
+        ] {
+            assert_eq!(link(path), expected);
+        }
+    }
 
     #[test]
     fn times_are_written_as_mrtg_writes_them() {

@@ -1,10 +1,10 @@
 //! A page of the graphs of all targets, as MRTG's indexmaker makes it: the same targets, order, titles, links and pictures. The page
 //! around them is our own.
 
-use super::html::{escaped, icon_folder, put_footer};
+use super::html::{escaped, icon_folder, link, put_footer};
 use super::style::Period;
 use super::{PageFolders, between};
-use kymo_wire::mrtg_cfg::{Config, Keyword, LogFormat, Target};
+use kymo_wire::mrtg_cfg::{Config, Keyword, LogFormat, decoded};
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -121,17 +121,18 @@ impl IndexedTarget {
             true => String::new(),
             false => between(&folders, b""),
         };
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let name = link(file.file_name().unwrap_or_default().as_encoded_bytes());
         let has_graphs = globals.log_format == LogFormat::Rateup;
         let targets = config.targets().map(|target| {
-            let text = |keyword| text(target, keyword);
-            let folder = text(Keyword::Directory);
+            let bytes = |keyword| target.value(keyword).unwrap_or_default();
+            let text = |keyword| decoded(&bytes(keyword));
+            let folder = link(&bytes(Keyword::Directory));
             let folder = match folder.trim_end().trim_end_matches('/') {
                 "" => String::new(),
                 folder => format!("{folder}/"),
             };
-            let own = String::from_utf8_lossy(&target.name()).into_owned();
-            let extension = Some(text(Keyword::Extension)).filter(|text| !text.is_empty());
+            let own = link(&target.name());
+            let extension = Some(link(&bytes(Keyword::Extension))).filter(|text| !text.is_empty());
             let extension = extension.unwrap_or_else(|| "html".into());
             IndexedTarget {
                 page: format!("{prefix}{folder}{own}.{extension}"),
@@ -139,9 +140,9 @@ impl IndexedTarget {
                 title: text(Keyword::Title),
                 page_top: text(Keyword::PageTop),
                 environment: text(Keyword::SetEnv),
-                config: name.clone().into_owned(),
+                config: name.clone(),
                 host: host(&text(Keyword::Target)),
-                name: own,
+                name: decoded(&target.name()),
             }
         });
         targets.collect()
@@ -354,11 +355,6 @@ fn has_word(text: &str, words: &str) -> bool {
             && is_edge(at)
             && is_edge(at + words.len())
     })
-}
-
-fn text(target: Target<'_>, keyword: Keyword) -> String {
-    let value = target.value(keyword).unwrap_or_default();
-    String::from_utf8_lossy(&value).into_owned()
 }
 
 /// The place of a text in another one, whatever their case; both ends.

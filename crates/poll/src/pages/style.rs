@@ -2,7 +2,7 @@
 
 use crate::mrtg_log::whole;
 use jiff::tz::TimeZone;
-use kymo_wire::mrtg_cfg::{Choice, Keyword, Options, Target};
+use kymo_wire::mrtg_cfg::{Choice, Keyword, Options, Target, decoded};
 
 /// Colours of `Colours` without a value: in, out, peaks of both, and their relation.
 const COLOURS: [[u8; 3]; 5] = [
@@ -13,7 +13,7 @@ const COLOURS: [[u8; 3]; 5] = [
     [0xef, 0x9f, 0x4f],
 ];
 const PREFIXES: [&str; 5] = ["", "k", "M", "G", "T"];
-/// Longest text on a graph that rateup takes, bytes.
+/// Longest text on a graph, characters: rateup takes as many bytes.
 const TEXT_MAX: usize = 99;
 
 /// Times that graphs show.
@@ -183,9 +183,7 @@ impl GraphStyle {
             with_peak: bytes(Keyword::WithPeak),
             y_legend: text(Keyword::YLegend).or_else(|| y_legend(options)),
             title: match text(Keyword::PngTitle) {
-                None if options.has(Choice::Printrouter) => {
-                    Some(short(String::from_utf8_lossy(&target.name()).into()))
-                }
+                None if options.has(Choice::Printrouter) => Some(short(decoded(&target.name()))),
                 title => title,
             },
             stamp: stamp(target),
@@ -214,13 +212,14 @@ pub(super) fn has_letter(letters: &[u8], period: Period) -> bool {
 
 /// A value as text; `None` also for an empty one and for `0`, as in Perl.
 fn text(target: Target<'_>, keyword: Keyword) -> Option<String> {
-    let value = target.value(keyword)?;
-    let text = String::from_utf8_lossy(&value).into_owned();
+    let text = decoded(&target.value(keyword)?);
     (!text.is_empty() && text != "0").then(|| short(text))
 }
 
 fn short(mut text: String) -> String {
-    text.truncate(text.floor_char_boundary(TEXT_MAX));
+    if let Some((end, _)) = text.char_indices().nth(TEXT_MAX) {
+        text.truncate(end);
+    }
     text
 }
 

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use kymo_base::printf::{put_fixed, put_general};
-use kymo_wire::mrtg_cfg::{Config, Keyword, Target};
+use kymo_wire::mrtg_cfg::{Config, Keyword, Target, decoded};
 use lettre::message::{Mailbox, SinglePart};
 use lettre::transport::smtp::extension::ClientId;
 use lettre::{Message, SmtpTransport, Transport};
@@ -107,11 +107,8 @@ impl ThresholdMail {
 impl MailedTarget {
     /// `None`: the target has no address.
     fn of(target: Target<'_>, say: &dyn Fn(&str)) -> Option<MailedTarget> {
-        let text = |keyword| {
-            let text = target.value(keyword)?;
-            Some(String::from_utf8_lossy(&text).into_owned())
-        };
-        let name = String::from_utf8_lossy(&target.name()).into_owned();
+        let text = |keyword| Some(decoded(&target.value(keyword)?));
+        let name = decoded(&target.name());
         let parse = |address: &str| {
             let parsed = address.trim().parse();
             if parsed.is_err() {
@@ -188,11 +185,11 @@ impl MailedTarget {
     fn texts(&self, action: &Action, rate: f64) -> MailTexts {
         let (bound, direction) = (action.bound.place(), action.direction.place());
         let written = self.bounds.bounds[bound][direction].as_deref();
-        let written = String::from_utf8_lossy(written.unwrap_or_default()).into_owned();
+        let written = decoded(written.unwrap_or_default());
         let text = |put: &dyn Fn(&mut Vec<u8>)| {
             let mut out = Vec::new();
             put(&mut out);
-            String::from_utf8_lossy(&out).into_owned()
+            decoded(&out)
         };
         let number = text(&|out| action.value.put(out));
         match (action.value, written.strip_suffix('%')) {

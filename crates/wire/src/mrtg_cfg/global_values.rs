@@ -6,6 +6,7 @@ use super::global::Global;
 use super::globals::{Globals, LogFormat};
 use super::perl::{is_true, number, whole};
 use super::reader::{ConfigLocation, Reader};
+use super::text::decoded;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -19,9 +20,7 @@ pub(super) fn globals(reader: &mut Reader, problems: &mut Vec<Problem>) -> Optio
         let (text, _) = reader.globals[keyword.number()]?;
         Some(reader.texts.get(text).into_owned())
     };
-    let text = |keyword: Global| {
-        value(keyword).map(|text| Box::<str>::from(&*String::from_utf8_lossy(&text)))
-    };
+    let text = |keyword: Global| value(keyword).map(|text| decoded(&text).into_boxed_str());
     let decimal = |keyword: Global| value(keyword).map(|text| number(&text));
     let says_y = |keyword: Global| {
         value(keyword).is_some_and(|text| text.iter().any(|byte| b"yY".contains(byte)))

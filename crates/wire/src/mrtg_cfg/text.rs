@@ -18,6 +18,14 @@ pub struct Text {
 const MADE: u32 = u32::MAX;
 const JOINED: u32 = 1 << 31;
 
+/// A text of a configuration, a command or a device as people read it: UTF-8, or else Latin-1.
+pub fn decoded(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.into(),
+        Err(_) => bytes.iter().copied().map(char::from).collect(),
+    }
+}
+
 /// The files of a configuration, and texts that no file contains.
 #[derive(Default)]
 pub(super) struct Texts {

@@ -1,9 +1,11 @@
 //! The command line of MRTG's indexmaker, as Perl's Getopt::Long reads it.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use kymo_wire::mrtg_cfg::decoded;
 
 /// Options with a text; `--NAME-file FILE` takes the text from a file.
 const TEXTS: [&str; 15] = [
@@ -75,9 +77,9 @@ pub(super) fn normal(words: &[OsString]) -> Result<Vec<OsString>> {
         match (named, value) {
             (Some(Named::Value(name)), Some(value)) => options.push(option(name, &value)),
             (Some(Named::File(name)), Some(file)) => {
-                let text = std::fs::read_to_string(&file)
+                let text = std::fs::read(&file)
                     .with_context(|| format!("cannot read {}", Path::new(&file).display()))?;
-                from_files.push(option(name, OsStr::new(&text)));
+                from_files.push(option(name, OsStr::from_bytes(&text)));
             }
             (Some(Named::Switch(name, is_on)), None) => {
                 switches.retain(|(other, _)| *other != name);
@@ -102,7 +104,6 @@ pub(super) fn normal(words: &[OsString]) -> Result<Vec<OsString>> {
 
 /// The name of an option without its dashes and in lower case, and the value behind `=`; `None` for a file.
 fn split(word: &OsStr) -> Option<(String, Option<OsString>)> {
-    use std::os::unix::ffi::OsStrExt as _;
     let bytes = word.as_bytes().strip_prefix(b"-")?;
     let bytes = bytes.strip_prefix(b"-").unwrap_or(bytes);
     let at = bytes.iter().position(|&byte| byte == b'=');
@@ -144,6 +145,9 @@ fn named(name: &str) -> Option<Named> {
 
 fn option(name: &str, value: &OsStr) -> OsString {
     let mut option = OsString::from(format!("--{name}="));
-    option.push(value);
+    match name {
+        "output" => option.push(value),
+        _ => option.push(decoded(value.as_bytes())),
+    }
     option
 }

@@ -22,7 +22,7 @@ use kymo_poll::{description, news};
 use kymo_sys::clock::{Clock, RealClock};
 use kymo_sys::disk::RealDisk;
 use kymo_sys::machine;
-use kymo_wire::mrtg_cfg::{Config, ConfigText, Globals, LogFormat};
+use kymo_wire::mrtg_cfg::{Config, ConfigText, Globals, LogFormat, decoded};
 use kymo_wire::targets::{Reason, TargetsHead};
 
 use super::bell::Bell;
@@ -318,7 +318,7 @@ impl Part {
             let device = self.names.get(session).map_or("?", String::as_str);
             let name = self.poller.config().target(target).name();
             let targets = by_reason.entry(format!("{device} {}", news::reason(why)));
-            let name = String::from_utf8_lossy(&name).into_owned();
+            let name = decoded(&name);
             targets.or_default().push(name);
         }
         let reasons = by_reason.into_iter();
