@@ -27,3 +27,4 @@ pub mod track;
 pub mod track_writer;
 pub mod varint;
 pub mod words;
+pub mod zone;

@@ -4,6 +4,7 @@
 //! In a repeated hour the C library first tries the offset of its previous answer and takes the first fit.
 //! [`Calendar`] remembers this offset, too, so that the same calls give the same answers.
 
+use crate::zone::own_zone;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -52,7 +53,7 @@ impl Calendar {
 
     /// The machine's time zone, or that of `TZ`.
     pub fn system() -> Calendar {
-        Calendar::new(TimeZone::system())
+        Calendar::new(own_zone())
     }
 
     /// The time zone.

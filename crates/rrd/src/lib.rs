@@ -41,6 +41,7 @@ pub mod spec;
 pub mod tune;
 pub mod update;
 mod xml;
+pub mod zone;
 
 pub use error::{Error, Kind};
 pub use header::Header;

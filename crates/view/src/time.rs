@@ -10,6 +10,7 @@ use jiff::tz::{Offset, TimeZone};
 use kymo_base::context::Context;
 use kymo_base::name::DisplayName;
 use kymo_base::scan::put_number;
+use kymo_base::zone::USUAL_RULE;
 use kymo_kernel::facts;
 
 /// Offsets of zones change only at quarters of an hour.
@@ -135,9 +136,6 @@ fn found(name: &str) -> Option<TimeZone> {
         .or_else(|| TimeZone::posix(name).ok())
         .or_else(|| TimeZone::posix(&format!("{name}{USUAL_RULE}")).ok())
 }
-
-/// Daylight saving rule for zones such as `EST5EDT` without their own, as in glibc.
-const USUAL_RULE: &str = ",M3.2.0,M11.1.0";
 
 /// The zone for a file of collectl. Its header has no zone, only the offset at its start, which is wrong for part of a day
 /// on which clocks change. So this machine's zone is used if it had the same offset then.

@@ -15,12 +15,14 @@ use kymo_wire::mrtg_cfg;
 use crate::poll_config::Disk;
 use crate::poll_logs::case::{Random, log};
 
-const ZONES: [&str; 5] = [
+const ZONES: [&str; 7] = [
     "UTC",
     "Europe/Berlin",
     "America/St_Johns",
     "Asia/Kathmandu",
     "Pacific/Auckland",
+    "CET-1CEST",
+    "Nowhere/At_all",
 ];
 /// Options of graphs with rateup's words for them; two stand for arguments elsewhere.
 const OPTIONS: [(&str, &str); 13] = [

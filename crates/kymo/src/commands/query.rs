@@ -8,6 +8,7 @@ use anyhow::{Error, Result};
 use clap::Args;
 use jiff::tz::TimeZone;
 use kymo_promql::{Answer, Engine, Expr, LabelSet, Limits, NoteKind, Value, Watch, parse};
+use kymo_rrd::zone::own_zone;
 use kymo_series::Reader;
 use kymo_series::names::METRIC;
 use kymo_sys::clock::{Clock as _, RealClock};
@@ -194,7 +195,7 @@ fn put(
         writeln!(out, "{json}")?;
         return out.flush();
     }
-    let zone = TimeZone::system();
+    let zone = own_zone();
     match options.csv {
         true => put_csv(&mut out, &answer.value, t_ms, &zone)?,
         false => put_table(&mut out, &answer.value, &zone)?,

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Error, Result};
 use clap::Args;
-use jiff::tz::TimeZone;
 use kymo_backup::restore;
+use kymo_rrd::zone::own_zone;
 use kymo_sys::disk::RealDisk;
 use kymo_sys::talk;
 
@@ -51,7 +51,7 @@ pub(crate) fn run(options: &RestoreOptions) -> Result<ExitCode> {
         "kymo: restored {} files of {}, as of {}; start kymo serve --data {}",
         restored.files,
         size(restored.bytes),
-        sample_time(restored.time_ms, &TimeZone::system()),
+        sample_time(restored.time_ms, &own_zone()),
         dir.display()
     ));
     Ok(ExitCode::SUCCESS)

@@ -20,6 +20,7 @@ use kymo_keeper_client::Keeper;
 use kymo_query::stored;
 use kymo_rrd::at_time;
 use kymo_rrd::calendar::Calendar;
+use kymo_rrd::zone::own_zone;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::{machine, talk};
 use kymo_view::time::{Bound, Span, Zone};
@@ -326,7 +327,7 @@ fn is_wanted(count: usize, range: Option<(i64, i64)>) -> Result<bool> {
 }
 
 fn words(from: i64, thru: i64) -> String {
-    let zone = TimeZone::system();
+    let zone = own_zone();
     format!("from {} to {}", stamp(from, &zone), stamp(thru, &zone))
 }
 
@@ -378,7 +379,7 @@ fn run_events(events: &Events) -> Result<ExitCode> {
         talk::say("kymo: there are no such events");
         return Ok(ExitCode::from(NOTHING));
     }
-    let (mut out, zone) = (io::BufWriter::new(io::stdout().lock()), TimeZone::system());
+    let (mut out, zone) = (io::BufWriter::new(io::stdout().lock()), own_zone());
     for event in &found {
         if events.json {
             writeln!(out, "{}", json::event(event))?;

@@ -19,6 +19,7 @@ use kymo_query::open::Recordings;
 use kymo_query::readers::RecordedReader;
 use kymo_query::source::Step;
 use kymo_recording::reader::{self as recording, Kinds};
+use kymo_rrd::zone::own_zone;
 use kymo_series::Reader;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::machine::{Signal, Signals};
@@ -133,7 +134,7 @@ pub(crate) fn run(options: &WatchOptions) -> Result<ExitCode> {
         teller: Teller {
             hook,
             json: options.json,
-            zone: TimeZone::system(),
+            zone: own_zone(),
             has_begun: false,
         },
         signals: &signals,

@@ -2,6 +2,7 @@
 
 use crate::mrtg_log::whole;
 use jiff::tz::TimeZone;
+use kymo_rrd::zone;
 use kymo_wire::mrtg_cfg::{Choice, Keyword, Options, Target, decoded};
 
 /// Colours of `Colours` without a value: in, out, peaks of both, and their relation.
@@ -164,9 +165,10 @@ impl GraphStyle {
         let bytes = |keyword| target.value(keyword).unwrap_or_default().into_owned();
         let whole = |keyword, otherwise| number(target, keyword).map_or(otherwise, whole);
         let real = |keyword| number(target, keyword).unwrap_or(1.0);
-        let zone = text(Keyword::Timezone)
-            .and_then(|name| named_zone(&name))
-            .unwrap_or_else(|| zone.clone());
+        let zone = match text(Keyword::Timezone) {
+            Some(name) => zone::zone(&name).unwrap_or(TimeZone::UTC),
+            None => zone.clone(),
+        };
         GraphStyle {
             options,
             x_size: whole(Keyword::XSize, 400),
@@ -230,11 +232,6 @@ fn number(target: Target<'_>, keyword: Keyword) -> Option<f64> {
     let is_part = |c: char| !(c.is_ascii_digit() || "+-.eE".contains(c));
     let end = text.find(is_part).unwrap_or(text.len());
     text[..end].parse().ok()
-}
-
-fn named_zone(name: &str) -> Option<TimeZone> {
-    let posix = || TimeZone::posix(name).ok();
-    TimeZone::get(name).ok().or_else(posix)
 }
 
 fn prefixes(kmg: Option<String>) -> Vec<String> {

@@ -3,11 +3,11 @@
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
 
-use jiff::tz::TimeZone;
 use kymo_base::limits::{SMALL_CELLS, STALL_SECONDS, TAKEN_AT_LEAST};
 use kymo_rrd::Header;
 use kymo_rrd::dump::{self, DumpHead};
 use kymo_rrd::fetch::Plan;
+use kymo_rrd::zone::own_zone;
 use kymo_store::{Fresh, Opened, SeriesRows};
 use kymo_wire::rrdcached::{Answers, Fetch, Table};
 
@@ -142,7 +142,7 @@ fn put_binary(table: &Table, pieces: &mut Pieces, out: &mut impl Write) -> io::R
 /// is complete.
 pub(super) fn dump(shared: &Shared, connection: &mut Connection, mut opened: Opened) -> After {
     let sent = send(shared, connection, |out| {
-        let zone = TimeZone::system();
+        let zone = own_zone();
         dump::dump(&opened.header, &mut opened.rows, DumpHead::Dtd, &zone, out)
             .map_err(|error| io::Error::other(error.text))
     });

@@ -19,6 +19,7 @@ use kymo_poll::sink::{
 use kymo_poll::threshold::{Action, Measured, ThresholdMail, Thresholds};
 use kymo_poll::watch::Watch;
 use kymo_poll::{description, news};
+use kymo_rrd::zone::own_zone;
 use kymo_sys::clock::{Clock, RealClock};
 use kymo_sys::disk::RealDisk;
 use kymo_sys::machine;
@@ -552,7 +553,7 @@ fn pages(config: &Config, draws: Draws, log_dir: Option<&Path>) -> Vec<TargetPag
         return Vec::new();
     }
     let folders = PageFolders::of(config.globals(), log_dir);
-    TargetPage::of_all(config, &folders, &jiff::tz::TimeZone::system())
+    TargetPage::of_all(config, &folders, &own_zone())
 }
 
 /// Forgets questions that only pages need, if none are drawn.

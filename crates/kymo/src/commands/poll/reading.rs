@@ -1,6 +1,6 @@
 //! Reads configurations and logs their errors.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,8 @@ use std::ffi::{OsStr, OsString};
 
 use kymo_base::name::DisplayName;
 use kymo_poll::pages;
-use kymo_wire::mrtg_cfg::{Config, Files};
+use kymo_rrd::zone::{unknown_own, zone};
+use kymo_wire::mrtg_cfg::{Config, Files, Keyword, decoded};
 
 use super::check::Debugging;
 use super::log::PollLog;
@@ -102,6 +103,17 @@ fn say_oddities(config: &Config, log: &PollLog) {
         let language = DisplayName(language.as_bytes());
         log.say(&format!(
             "no words of Language: {language} are known; pages are in English"
+        ));
+    }
+    let targets = config.targets();
+    let zones = targets.filter_map(|target| Some(decoded(&target.value(Keyword::Timezone)?)));
+    let zones: BTreeSet<String> = zones
+        .filter(|name| !["", "0"].contains(&&**name) && zone(name).is_none())
+        .collect();
+    for name in zones.into_iter().chain(unknown_own()) {
+        let name = DisplayName(name.as_bytes());
+        log.say(&format!(
+            "no time zone {name} is known; its times are in UTC"
         ));
     }
     let without_effect = &config.globals().without_effect;

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use kymo_base::label_set;
 use kymo_query::readers::Union;
+use kymo_rrd::zone::own_zone;
 use kymo_series::{
     Budget, Reader as _, RowValue, RowsAs, Sample, SampleSink, Selector, SeriesId, TimeRange,
     is_stale, names,
@@ -79,7 +80,7 @@ pub(super) fn run(samples: &Samples) -> Result<ExitCode> {
             out: &mut out,
             labels,
             json: samples.json,
-            zone: TimeZone::system(),
+            zone: own_zone(),
             done: Ok(()),
         };
         let rows = RowsAs::values(RowValue::Last);

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 
 use anyhow::{Error, Result, bail};
 use clap::Args;
-use jiff::tz::TimeZone;
 use kymo_query::archive::LINES_MAX;
 use kymo_query::fields::FieldAnswer;
 use kymo_query::series::Point;
 use kymo_query::sheet::Pick;
+use kymo_rrd::zone::own_zone;
 use kymo_sys::talk;
 use kymo_wire::keeper::{Range, Rows};
 
@@ -158,7 +158,7 @@ fn print(out: &mut dyn Write, name: &str, rows: &Rows) -> io::Result<()> {
         write!(out, " {:>14}", shown(column))?;
     }
     writeln!(out)?;
-    let zone = TimeZone::system();
+    let zone = own_zone();
     for (at, cells) in rows.mean.chunks_exact(width).enumerate() {
         let end = rows
             .start

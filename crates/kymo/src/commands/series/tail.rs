@@ -11,6 +11,7 @@ use clap::{Args, ValueEnum};
 use jiff::tz::TimeZone;
 use kymo_base::label_set::{self, Labels};
 use kymo_keeper_client::{Tail, TailSink};
+use kymo_rrd::zone::own_zone;
 use kymo_series::{Matcher, Selector, names};
 use kymo_sys::talk;
 use kymo_wire::keeper::{DefinedColumn, DefinedSeries, MissedPart, NumberedSample, TailPlace};
@@ -78,7 +79,7 @@ pub(super) fn run(options: &TailOptions) -> Result<ExitCode> {
         matchers,
         shown: HashMap::new(),
         json: options.json,
-        zone: TimeZone::system(),
+        zone: own_zone(),
         done: Ok(()),
     };
     let mut is_answered = true;

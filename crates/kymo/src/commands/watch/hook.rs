@@ -157,7 +157,7 @@ impl Hook {
 
 /// Names and values of the environment of a change.
 fn environment(change: &SeriesTurn, expr: &str) -> Vec<(String, String)> {
-    let zone = jiff::tz::TimeZone::system();
+    let zone = kymo_rrd::zone::own_zone();
     let of_labels = change.labels.iter().filter(|(name, _)| {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
         *name != METRIC && name.chars().all(is_plain)
