@@ -210,14 +210,20 @@ impl Pen {
         let ends = (0..count).map(|at| end_s - i64::try_from(at).unwrap_or(0) * step_s);
         let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
         let largest = |of: &[f64]| of.iter().copied().fold(0.0, f64::max);
+        let header = &self.header;
         Ok(ends
             .map(|end_s| {
                 let time = (end_s - step_s, end_s);
-                let rates = [0, 1].map(|at| known(&means, at, time, &mean));
-                let maxima = [0, 1].map(|at| match &maxima {
-                    Some(maxima) => known(maxima, at, time, &largest),
-                    None => rates[at],
+                let rates = [0, 1].map(|at| {
+                    let rate = known(&means, at, time, &mean);
+                    rate.or_else(|| unfinished(header, at, time.0))
                 });
+                let maxima = [0, 1].map(|at| {
+                    let max = maxima.as_ref();
+                    let max = max.and_then(|maxima| known(maxima, at, time, &largest));
+                    max.or(rates[at]).unwrap_or(0.0)
+                });
+                let rates = rates.map(|rate| rate.unwrap_or(0.0));
                 Span {
                     rates,
                     maxima: maxima.map(|max| whole(max.round())),
@@ -253,13 +259,27 @@ impl Pen {
     }
 }
 
-/// A value of the known rows of a column that reach into a time; 0 if there is none.
+/// Rate of the point in progress, in which a time from `from_s` on lies. A file's step is longer than a graph's where `Interval` is.
+fn unfinished(header: &Header, column: usize, from_s: i64) -> Option<f64> {
+    let begun_s = header.last_up
+        - header
+            .last_up
+            .rem_euclid(i64::try_from(header.pdp_step).ok()?);
+    let [unknown_s, sum, ..] = header.pdp_prep.get(column)?.scratch;
+    let known_s = header.last_up - begun_s - i64::try_from(unknown_s).ok()?;
+    let known_s = f64::from(i32::try_from(known_s).ok()?)
+        + f64::from(i32::try_from(header.last_up_usec).ok()?) / 1e6;
+    let rate = f64::from_bits(sum) / known_s;
+    (from_s >= begun_s && rate.is_finite()).then_some(rate)
+}
+
+/// A value of the known rows of a column that reach into a time; `None` if there is none.
 fn known(
     fetched: &Fetched,
     column: usize,
     (from_s, thru_s): (i64, i64),
     value: &dyn Fn(&[f64]) -> f64,
-) -> f64 {
+) -> Option<f64> {
     let (step, width) = (
         i64::try_from(fetched.step).unwrap_or(1),
         fetched.names.len(),
@@ -281,10 +301,7 @@ fn known(
             .filter(|cell| cell.is_finite())
     });
     let cells: Vec<f64> = cells.collect();
-    match cells.is_empty() || column >= width {
-        true => 0.0,
-        false => value(&cells),
-    }
+    (!cells.is_empty() && column < width).then(|| value(&cells))
 }
 
 fn failed(error: &io::Error) -> Error {

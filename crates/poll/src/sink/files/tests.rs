@@ -1,9 +1,13 @@
 //! Tests on a simulated disk: locks, full disks, changes by others, changed configurations.
 
-use super::super::{Kind, Layout, Layouts, POINTS_KEPT_S, Rate, Spans, heartbeat_s};
+use super::super::logs::Logs;
+use super::super::{Home, Kind, Layout, Layouts, POINTS_KEPT_S, Rate, Spans, heartbeat_s};
 use super::*;
+use crate::pages::{PageFolders, comments};
+use jiff::tz::TimeZone;
 use kymo_rrd::Rrd;
 use kymo_sys::sim_disk::{Faults, SimDisk};
+use kymo_wire::mrtg_cfg::{self, MemoryFiles};
 use std::path::PathBuf;
 
 const INTERVAL_S: u32 = 300;
@@ -324,4 +328,60 @@ fn a_folder_has_one_writer_for_a_configuration() {
     assert!(claim("/etc/other.cfg").1);
     drop(first);
     assert!(claim("/etc/mrtg.cfg").1);
+}
+
+/// A file's step may be longer than a graph's: also within it a page has the newest rate, as with a log.
+#[test]
+fn a_page_has_the_newest_rate_at_any_moment() {
+    const BEGIN_S: i64 = 1_700_006_400;
+    for (interval, after_s) in [5, 10, 30, 60]
+        .into_iter()
+        .flat_map(|interval| [10, 290, 310, 1000, 1790, 1810, 3500].map(|after| (interval, after)))
+    {
+        let newest = ["", "LogFormat: rrdtool\n"].map(|format| {
+            let text = format!(
+                "WorkDir: {FOLDER}\nInterval: {interval}\n{format}Target[t]: `x`\nTitle[t]: T\nMaxBytes[t]: 10000\nOptions[t]: gauge\n"
+            );
+            let mut configs = MemoryFiles::default();
+            configs.add("/m.cfg", text.as_bytes());
+            let config = mrtg_cfg::read(b"/m.cfg", &mut configs);
+            let config = config.unwrap_or_else(|problems| panic!("{problems:?}"));
+            let series = Series::of_all(&config, &Home::new(Path::new(FOLDER), b"m", None));
+            let folders = PageFolders::of(config.globals(), None);
+            let pages = TargetPage::of_all(&config, &folders, &TimeZone::UTC);
+            let disk = SimDisk::new(1);
+            disk.create_dir_all(Path::new(FOLDER)).unwrap();
+            let mut logs = Logs::new(Arc::new(disk.clone())).unwrap();
+            let mut files = Files::new(Arc::new(disk.clone()), 7).unwrap();
+            logs.begin(series.clone(), &[]);
+            files.begin(series, &[]);
+            logs.set_pages(pages.clone(), Vec::new());
+            files.set_pages(pages);
+            for cycle in 0..2 + 7200 / (interval * 60) {
+                let (mut batch, mut report) = (Batch::default(), Report::default());
+                let time_s = BEGIN_S + after_s % (interval * 60) + cycle * interval * 60;
+                let argument = format!("{time_s}.5:{}:2000", 1000 + 3 * cycle);
+                batch.push(0, |out| out.extend(argument.as_bytes()));
+                match format {
+                    "" => logs.write(&batch, &mut report),
+                    _ => files.write(&batch, &mut report),
+                }
+                assert!(report.refused.is_empty(), "{:?}", report.refused);
+            }
+            let page = disk.bytes(&Path::new(FOLDER).join("t.html")).unwrap();
+            let known = comments::read(&page);
+            [0, 1].map(|period| [6, 7].map(|figure| known[period][figure].unwrap()))
+        });
+        let both = newest[0]
+            .as_flattened()
+            .iter()
+            .zip(newest[1].as_flattened());
+        for (of_log, of_rrd) in both {
+            let differ = of_log.abs_diff(*of_rrd) > 3;
+            assert!(
+                !differ && *of_log > 1000,
+                "{interval} {after_s}: {newest:?}"
+            );
+        }
+    }
 }
