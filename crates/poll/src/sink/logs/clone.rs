@@ -2,6 +2,7 @@
 //! LogDir, and all of them are copied after each value.
 
 use super::{FILE_MAX, cannot};
+use crate::pages::link;
 use kymo_sys::tree::{Access, Existing, Safe, Tree};
 use kymo_wire::mrtg_cfg::{Config, Keyword, Target};
 use std::ffi::OsString;
@@ -80,7 +81,8 @@ impl TargetClone {
                     continue;
                 };
                 if end == self.page && meta.is_empty() && self.name != self.new_name {
-                    bytes = renamed(&bytes, &self.name, &self.new_name);
+                    let [name, new_name] = [&self.name, &self.new_name].map(|name| link(name));
+                    bytes = renamed(&bytes, name.as_bytes(), new_name.as_bytes());
                 }
                 tree.put(&to, &bytes, Existing::Replace, Safe::Unsynced)
                     .map_err(|error| cannot("write", &to, &error))?;
@@ -121,11 +123,16 @@ fn read(tree: &dyn Tree, path: &Path) -> Option<Vec<u8>> {
     read().ok()
 }
 
-/// A page with the new name in the place of the first old one in each line.
+/// A page with the new name in the place of the first old one in each line, where it is a word of a text, or a picture's name. MRTG
+/// replaces any letters that are the same, also within tags and styles.
 fn renamed(page: &[u8], name: &[u8], new_name: &[u8]) -> Vec<u8> {
+    let has = |line: &[u8], part: &[u8]| line.windows(part.len()).any(|at| at == part);
     let mut out = Vec::with_capacity(page.len());
+    let mut is_style = false;
     for line in page.split_inclusive(|&byte| byte == b'\n') {
-        match line.windows(name.len().max(1)).position(|at| at == name) {
+        is_style |= has(line, b"<style");
+        let mut places = 0..=line.len().saturating_sub(name.len());
+        match places.find(|&at| !is_style && is_name(line, at, name)) {
             Some(at) => {
                 out.extend_from_slice(&line[..at]);
                 out.extend_from_slice(new_name);
@@ -133,8 +140,24 @@ fn renamed(page: &[u8], name: &[u8], new_name: &[u8]) -> Vec<u8> {
             }
             None => out.extend_from_slice(line),
         }
+        is_style &= !has(line, b"</style");
     }
     out
+}
+
+/// True if the target's name is at this place of a line.
+fn is_name(line: &[u8], at: usize, name: &[u8]) -> bool {
+    let (before, behind) = line.split_at(at);
+    let Some(behind) = behind.strip_prefix(name) else {
+        return false;
+    };
+    let is_letter = |byte: Option<&u8>| byte.is_some_and(|of| of.is_ascii_alphanumeric());
+    let is_tag = || {
+        let bound = before.iter().rfind(|byte| b"<>".contains(byte));
+        bound == Some(&b'<')
+    };
+    let is_picture = ENDS.iter().any(|end| behind.starts_with(end.as_bytes()));
+    !is_letter(before.last()) && !is_letter(behind.first()) && (is_picture || !is_tag())
 }
 
 #[cfg(test)]
@@ -149,5 +172,29 @@ mod tests {
             b"<h1>copy and r1</h1>\n<img src=\"copy-day.png\">\nnone\ncopy"
         );
         assert_eq!(renamed(b"", b"r1", b"x"), b"");
+        for (line, name, expected) in [
+            (
+                "<meta http-equiv=\"refresh\"> q",
+                "q",
+                "<meta http-equiv=\"refresh\"> x",
+            ),
+            (
+                "<img src=\"p/q-day.png\" title=\"q\">",
+                "q",
+                "<img src=\"p/x-day.png\" title=\"q\">",
+            ),
+            ("<p>p</p>", "p", "<p>x</p>"),
+            ("<!-- maxin d 7 --> d", "d", "<!-- maxin d 7 --> x"),
+            (
+                "<style>.in th\nspan.in {}\n</style>\nin",
+                "in",
+                "<style>.in th\nspan.in {}\n</style>\nx",
+            ),
+            ("sw1 and sw-1", "sw-1", "sw1 and x"),
+            ("sw", "sw-1", "sw"),
+        ] {
+            let page = renamed(line.as_bytes(), name.as_bytes(), b"x");
+            assert_eq!(String::from_utf8_lossy(&page), expected, "{name}");
+        }
     }
 }
