@@ -21,7 +21,7 @@ fn configuration(work: &Path, name: &str, globals: &str) -> String {
     let mut text = globals.replace("WORK", work.to_str().expect("a path"));
     for (number, (title, descr, keywords)) in [
         ("Uplink 10 to Ulm", "eth0 Uplink Süd", ""),
-        ("Uplink 9 to Bonn", "eth1 second", "Directory[t]: sub\n"),
+        ("Uplink 9 to Bonn", " eth1 second", "Directory[t]: sub\n"),
         ("backup &amp; more", "eth2", "Extension[t]: htm\n"),
         (
             "Uplink 9 to Aachen",
@@ -33,7 +33,7 @@ fn configuration(work: &Path, name: &str, globals: &str) -> String {
     .into_iter()
     .enumerate()
     {
-        let device = descr.split(' ').next().expect("a word");
+        let device = descr.split_whitespace().next().expect("a word");
         let own = format!("{name}{}", 12 - number);
         text += &format!(
             "Target[{own}]: `echo 1; echo 2`\nTitle[{own}]: {title}\nMaxBytes[{own}]: 1000\n\

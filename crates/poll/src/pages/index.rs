@@ -189,6 +189,7 @@ impl IndexedTarget {
         let text = cell(&self.page_top, "Description:").unwrap_or_default();
         let behind = text
             .split_once(char::is_whitespace)
+            .filter(|(word, _)| !word.is_empty())
             .map(|(_, rest)| rest.trim_start());
         let text = behind.filter(|rest| !rest.is_empty()).unwrap_or(text);
         text.to_lowercase()
