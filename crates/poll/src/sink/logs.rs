@@ -157,22 +157,18 @@ impl Logs {
             },
         };
         self.next.clear();
-        self.log.update(&update, &mut self.next).map_err(|warp| {
+        let updated = self.log.update(&update, &mut self.next).map_err(|warp| {
             cannot(&format_args!(
                 "its last value is of {}, which is later than {now_s}",
                 warp.last_s
             ))
-        })?;
-        let roll = || self.tree.roll(&target.path, &target.old, &self.next);
-        let rolled = match (roll(), target.path.parent()) {
-            (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
-                self.tree.make_folders(folder).and_then(|()| roll())
-            }
-            (rolled, _) => rolled,
-        };
-        rolled.map_err(|error| cannot(&error))?;
-        self.counts.created += u64::from(is_new);
-        // The value is kept whatever becomes of its page.
+        });
+        if updated.is_ok() {
+            let rolled = roll(&*self.tree, target, &self.next);
+            rolled.map_err(|error| cannot(&error))?;
+            self.counts.created += u64::from(is_new);
+        }
+        // The value is kept whatever becomes of its page. A log of later values has one, too.
         if let Some(page) = self.pages.get(index(at)) {
             let log = &self.log;
             let mut steps =
@@ -192,7 +188,18 @@ impl Logs {
                 failures: [f64::NAN; 2],
             });
         }
-        Ok(())
+        updated
+    }
+}
+
+/// Puts the next state of a log in place, in a folder that may be missing.
+fn roll(tree: &dyn Tree, target: &LogTarget, next: &[u8]) -> io::Result<()> {
+    let roll = || tree.roll(&target.path, &target.old, next);
+    match (roll(), target.path.parent()) {
+        (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
+            tree.make_folders(folder).and_then(|()| roll())
+        }
+        (rolled, _) => rolled,
     }
 }
 
