@@ -2,6 +2,7 @@
 //! have the elements, comments and numbers that MRTG writes.
 
 mod about;
+mod existing;
 mod files;
 mod graphs;
 mod index;

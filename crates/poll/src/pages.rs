@@ -224,7 +224,7 @@ fn is_due(tree: &dyn Tree, path: &Path, period: Period, now_s: i64) -> bool {
 }
 
 fn put(tree: &dyn Tree, path: &Path, bytes: &[u8]) -> Result<(), String> {
-    let put = || tree.put(path, bytes, Existing::Replace, Safe::Unsynced);
+    let put = || tree.put(path, bytes, Existing::Succeed, Safe::Unsynced);
     let done = match (put(), path.parent()) {
         (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
             tree.make_folders(folder).and_then(|()| put())

@@ -4,7 +4,7 @@
 //! is put there this moment: the kernel itself refuses (`openat2`, RESOLVE_BENEATH).
 
 use crate::disk_file::{DiskFile, Metadata, NameKind, RealFile, metadata_of};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Stat, Uid};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,6 +12,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Permission bits of a new file.
@@ -53,6 +54,9 @@ pub enum Access {
 pub enum Existing {
     /// The new file replaces it, and takes its permission bits.
     Replace,
+    /// As [`Existing::Replace`]; the new file also takes its owner and its group, as far as that is allowed. Without it a new file
+    /// has the permission bits that the umask leaves.
+    Succeed,
     /// The file stays: `AlreadyExists`.
     Keep,
 }
@@ -105,7 +109,8 @@ pub trait Tree: Send + Sync {
         Ok(())
     }
     /// Puts a file in place, and gives the one that had the name before the name `before` in the same folder: both are whole at any
-    /// moment. Where the file system cannot exchange two names, the first one is missing for a moment. A new file has mode 0644.
+    /// moment. Where the file system cannot exchange two names, the first one is missing for a moment. Permissions and owner are those
+    /// of [`Existing::Succeed`].
     fn roll(&self, path: &Path, before: &Path, bytes: &[u8]) -> io::Result<()>;
     /// Removes a file's name, durably when this returns. A link is removed, not its target.
     fn unlink(&self, path: &Path) -> io::Result<()>;
@@ -251,14 +256,14 @@ impl Tree for RealTree {
     ) -> io::Result<Metadata> {
         let folder = self.parent(path)?;
         let name = path.file_name().ok_or(Errno::ISDIR)?;
-        let mode = match (mode_of(&folder, name)?, existing) {
-            (Some(_), Existing::Keep) => return Err(Errno::EXIST.into()),
-            (mode, _) => mode.unwrap_or(MODE),
-        };
+        let old = file_stat(&folder, name)?;
+        if old.is_some() && existing == Existing::Keep {
+            return Err(Errno::EXIST.into());
+        }
         let (mut file, unfinished) = unfinished_file(&folder, name.as_bytes())?;
         let mut put = || {
             write(&mut file)?;
-            rustix::fs::fchmod(&file, mode)?;
+            give_access(&file, old.as_ref(), existing)?;
             if safe == Safe::Synced {
                 file.sync_all()?;
             }
@@ -299,12 +304,12 @@ impl Tree for RealTree {
         let folder = self.parent(path)?;
         let name = path.file_name().ok_or(Errno::ISDIR)?;
         let before = before.file_name().ok_or(Errno::ISDIR)?;
-        let mode = mode_of(&folder, name)?;
+        let old = file_stat(&folder, name)?;
         let (mut file, unfinished) = unfinished_file(&folder, name.as_bytes())?;
         let rolled = file
             .write_all(bytes)
-            .and_then(|()| Ok(rustix::fs::fchmod(&file, mode.unwrap_or(MODE))?))
-            .and_then(|()| match mode {
+            .and_then(|()| give_access(&file, old.as_ref(), Existing::Succeed))
+            .and_then(|()| match old {
                 None => Ok(rustix::fs::renameat(
                     &folder,
                     &unfinished[..],
@@ -382,16 +387,48 @@ fn plain(path: &Path) -> Option<io::Result<PathBuf>> {
     }
 }
 
-/// Permission bits of a file that exists; anything but a file is refused.
-fn mode_of(folder: &OwnedFd, name: &OsStr) -> io::Result<Option<Mode>> {
+/// Permissions and owner of a file that exists; anything but a file is refused.
+fn file_stat(folder: &OwnedFd, name: &OsStr) -> io::Result<Option<Stat>> {
     match rustix::fs::statat(folder, name, AtFlags::empty()) {
         Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
-            Ok(Some(Mode::from_raw_mode(stat.st_mode)))
+            Ok(Some(stat))
         }
         Ok(_) => Err(Errno::INVAL.into()),
         Err(Errno::NOENT) => Ok(None),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Gives a new file the permissions of the old one, and perhaps its owner, or else those of new files.
+fn give_access(file: &File, old: Option<&Stat>, existing: Existing) -> io::Result<()> {
+    let mode = match (old, existing) {
+        (Some(old), Existing::Replace | Existing::Succeed | Existing::Keep) => {
+            Mode::from_raw_mode(old.st_mode)
+        }
+        (None, Existing::Succeed) => Mode::from_raw_mode(0o666) - umask(),
+        (None, Existing::Replace | Existing::Keep) => MODE,
+    };
+    if let Some(old) = old.filter(|_| existing == Existing::Succeed) {
+        let new = rustix::fs::fstat(file)?;
+        let (user, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
+        // Only root gives files away; others may give them to their groups.
+        let is_done = (new.st_uid, new.st_gid) == (old.st_uid, old.st_gid)
+            || rustix::fs::fchown(file, Some(user), Some(group)).is_ok();
+        if !is_done {
+            let _is_kept_otherwise = rustix::fs::fchown(file, None, Some(group));
+        }
+    }
+    Ok(rustix::fs::fchmod(file, mode)?)
+}
+
+/// Permission bits that the process takes from new files. They are read once, as that changes them for a moment, to narrow ones.
+fn umask() -> Mode {
+    static UMASK: OnceLock<Mode> = OnceLock::new();
+    *UMASK.get_or_init(|| {
+        let own = rustix::process::umask(Mode::from_raw_mode(0o077));
+        rustix::process::umask(own);
+        own
+    })
 }
 
 /// Names the unfinished file `name`, and the file of that name `before`.

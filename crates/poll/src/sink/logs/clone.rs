@@ -84,7 +84,7 @@ impl TargetClone {
                     let [name, new_name] = [&self.name, &self.new_name].map(|name| link(name));
                     bytes = renamed(&bytes, name.as_bytes(), new_name.as_bytes());
                 }
-                tree.put(&to, &bytes, Existing::Replace, Safe::Unsynced)
+                tree.put(&to, &bytes, Existing::Succeed, Safe::Unsynced)
                     .map_err(|error| cannot("write", &to, &error))?;
             }
         }
