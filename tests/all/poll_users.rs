@@ -255,3 +255,32 @@ fn a_context_is_another_agent() {
         assert_eq!(values(&folder, "known"), [value, value], "{messages}");
     }
 }
+
+/// The line about a silent device of SNMPv3 named its community, which it does not have.
+#[test]
+fn a_silent_device_is_told_by_its_user() {
+    if machine::must_skip(&["snmpd", "rrdtool"]) {
+        return;
+    }
+    let line = format!("SHA-256 \"{SIGNING}\" AES \"{PRIVATE}\"");
+    let settings = format!("createUser known {line}\nrouser known priv");
+    let agent = Snmpd::start("127.0.12.15", &settings);
+    let signed =
+        format!("authprotocol => 'sha256', authpassword => '{SIGNING}', privprotocol => 'aes'");
+    for options in [
+        format!("{signed}, privpassword => 'not-{PRIVATE}'"),
+        format!("{signed}, privpassword => '{PRIVATE}', contextname => 'nowhere'"),
+    ] {
+        let folder = Scratch::new("poll-silent-user");
+        let one = User {
+            name: "known".into(),
+            line: String::new(),
+            options,
+        };
+        let output = poll(&folder, &agent, &[one]);
+        let messages = String::from_utf8_lossy(&output.stderr);
+        let why = "does not answer; see whether it is up, and whether the user, its passwords and contextname of SnmpOptions are right";
+        assert!(messages.contains(why), "{messages}");
+        assert!(!messages.contains("community"), "{messages}");
+    }
+}

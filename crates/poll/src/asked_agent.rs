@@ -138,7 +138,7 @@ impl<'s> AskedAgent<'s> {
                 Received::Nothing => attempts += 1,
             }
         }
-        Err(reason(&Empty::NoAnswer))
+        Err(reason(&Empty::silence(&self.security, false)))
     }
 
     /// Receives the answer to a request.

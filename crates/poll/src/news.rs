@@ -44,8 +44,16 @@ pub fn reason(why: &Empty) -> String {
             return "does not answer; see whether it is up, and whether the community is right"
                 .into();
         }
+        Empty::NoAnswerToUser => {
+            return "does not answer; see whether it is up, and whether the user, its passwords and contextname of SnmpOptions are right"
+                .into();
+        }
         Empty::NoCommunity => {
             return "answers to another community, but not to this one; see whether it is right"
+                .into();
+        }
+        Empty::NoUser => {
+            return "answers others, but not this user; see whether its passwords and contextname of SnmpOptions are right"
                 .into();
         }
         Empty::Refusal(report) => return refusal(*report).into(),

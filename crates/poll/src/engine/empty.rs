@@ -7,6 +7,7 @@ use kymo_wire::snmp::usm::UsmReport;
 
 use super::device::{Device, Reference};
 use super::interfaces::Column;
+use super::security::Security;
 use super::walk::Walked;
 use super::{Engine, Happening};
 
@@ -30,8 +31,12 @@ pub enum Empty {
     NoAddress,
     /// The device does not answer at all.
     NoAnswer,
+    /// The device does not answer the user of SNMPv3 at all.
+    NoAnswerToUser,
     /// The device answers to other communities.
     NoCommunity,
+    /// The device answers others, but not the user of SNMPv3.
+    NoUser,
     /// The device does not answer the user of SNMPv3.
     Refusal(UsmReport),
     /// The device did not answer to this in time.
@@ -49,6 +54,18 @@ pub enum Empty {
     NoObject,
     /// The device's object is no number.
     NoNumber,
+}
+
+impl Empty {
+    /// The reason for silence; `is_refused`: the device answers others.
+    pub(crate) fn silence(security: &Security, is_refused: bool) -> Empty {
+        match (security, is_refused) {
+            (Security::V1 | Security::V2c, false) => Empty::NoAnswer,
+            (Security::V1 | Security::V2c, true) => Empty::NoCommunity,
+            (Security::V3(_), false) => Empty::NoAnswerToUser,
+            (Security::V3(_), true) => Empty::NoUser,
+        }
+    }
 }
 
 /// A session and its reason.
@@ -108,8 +125,7 @@ impl Engine {
         let why = match (device.address, device.cycle.answered_ns) {
             (None, _) => Empty::NoAddress,
             (Some(_), None) if let Some(report) = device.refusal => Empty::Refusal(report),
-            (Some(_), None) if self.is_refused(number) => Empty::NoCommunity,
-            (Some(_), None) => Empty::NoAnswer,
+            (Some(_), None) => Empty::silence(&device.security, self.is_refused(number)),
             _ => match references.find(|of| of.index.is_none()) {
                 Some(reference) => no_interface(device, reference),
                 None => Empty::Late,

@@ -740,7 +740,7 @@ fn sayable<'a>(
         matches!(
             of,
             Happening::Empty {
-                why: Empty::NoAnswer,
+                why: Empty::NoAnswer | Empty::NoAnswerToUser,
                 ..
             }
         )
