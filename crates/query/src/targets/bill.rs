@@ -107,7 +107,8 @@ impl Traffic {
             above.map(|_| u64::from(self.row_s)).sum()
         };
         Bill {
-            amounts: [&in_, &out].map(|rates| rates.iter().sum::<f64>() * seconds),
+            // The sum of no rates is a zero with a sign.
+            amounts: [&in_, &out].map(|rates| rates.iter().sum::<f64>() * seconds + 0.0),
             known: larger.len(),
             rows: self.rows.len(),
             row_s: self.row_s,
@@ -173,12 +174,9 @@ mod tests {
         assert_eq!((bill.known, bill.rates), (1, [33.0, 66.0, 22.0, 33.0]));
         let others = Traffic::new(&rows(0, 1800, vec![1.0, 1.0]), (0, 900));
         assert!(!all.add(&others));
-        assert!(
-            one(Vec::new())
-                .bill(None)
-                .rates
-                .iter()
-                .all(|rate| rate.is_nan())
-        );
+        let nothing = one(Vec::new()).bill(None);
+        assert!(nothing.rates.iter().all(|rate| rate.is_nan()));
+        let has_sign = |amount: f64| amount.is_sign_negative();
+        assert!(!nothing.amounts.into_iter().any(has_sign));
     }
 }

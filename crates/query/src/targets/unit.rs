@@ -64,10 +64,8 @@ impl TargetUnit {
             return "–".into();
         }
         let (number, prefix) = self.prefixed(rate * self.scale * self.factor, TURN);
-        let decimals = usize::from(!self.whole);
-        format!("{number:.decimals$} {prefix}{}", self.name)
-            .trim_end()
-            .into()
+        let number = rounded(number, usize::from(!self.whole));
+        format!("{number} {prefix}{}", self.name).trim_end().into()
     }
 
     /// A stored amount, such as bytes; a dash: the target does not count, or the amount is not known.
@@ -76,13 +74,13 @@ impl TargetUnit {
             return "–".into();
         }
         let (number, prefix) = self.prefixed(amount * self.factor, TURN);
-        format!("{number:.1} {prefix}B")
+        format!("{} {prefix}B", rounded(number, 1))
     }
 
     /// Text of a number beside a graph; `value` is multiplied with `scale` already.
     pub fn tick(&self, value: f64) -> String {
         let (number, prefix) = self.prefixed(value * self.tics_factor, 1.0);
-        let number = (number * 1e4).round() / 1e4;
+        let number = (number * 1e4).round() / 1e4 + 0.0;
         format!("{number} {prefix}").trim_end().into()
     }
 
@@ -97,6 +95,14 @@ impl TargetUnit {
         let prefix = self.prefixes.get(at).and_then(Option::as_deref);
         (number, prefix.unwrap_or_default())
     }
+}
+
+/// A number with some decimals; what is zero then has no sign.
+fn rounded(number: f64, decimals: usize) -> String {
+    let text = format!("{number:.decimals$}");
+    let digits = text.strip_prefix('-');
+    let zero = digits.filter(|digits| digits.bytes().all(|byte| b"0.".contains(&byte)));
+    zero.map(String::from).unwrap_or(text)
 }
 
 fn is_counter(target: &DescribedTarget) -> bool {
@@ -156,6 +162,9 @@ mod tests {
         };
         for (target, rate, expect) in [
             (&plain, 0.0, "0.0 B/s"),
+            (&plain, -0.0, "0.0 B/s"),
+            (&plain, -0.04, "0.0 B/s"),
+            (&plain, -0.06, "-0.1 B/s"),
             (&plain, 9999.0, "9999.0 B/s"),
             (&plain, 10_000.0, "10.0 kB/s"),
             (&plain, 12_345_678.0, "12.3 MB/s"),
@@ -164,6 +173,7 @@ mod tests {
             (&bits, 1e18, "8000.0 Pb/s"),
             (&minute, 1.0, "480.0 b/min"),
             (&gauge, 41.6, "42 °C"),
+            (&gauge, -0.4, "0 °C"),
             (&gauge, 41_600.0, "41600 °C"),
             (&factor, 20_480.0, "10.0 kB/s"),
             (&skips, 1_234_567.0, "1.2 M"),
@@ -174,6 +184,8 @@ mod tests {
                 "{target:?} {rate}"
             );
         }
+        assert_eq!(TargetUnit::of(&plain).amount(-0.0), "0.0 B");
+        assert_eq!(TargetUnit::of(&gauge).amount(7.0), "–");
         assert_eq!(TargetUnit::of(&bits).axis, "Bits per Second");
         assert_eq!(TargetUnit::of(&target(&["perhour"])).axis, "Bytes per Hour");
         assert_eq!(percent(625_000.0, 1_250_000), 50.0);

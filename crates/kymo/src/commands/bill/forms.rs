@@ -105,12 +105,13 @@ fn table(billed: &[BilledTarget], period: &BilledPeriod) -> String {
     out
 }
 
-/// A number of a program's form; empty: it is not known.
-fn number(value: f64) -> String {
-    match value.is_finite() {
-        true => value.to_string(),
-        false => String::new(),
-    }
+/// Rates and amounts for programs; `None`: a number is not known, or the target does not count bytes.
+fn numbers(of: &BilledTarget) -> ([Option<f64>; 4], [Option<f64>; 2]) {
+    // A rate of zero has no sign, though its factor is negative.
+    let known = |value: f64| value.is_finite().then_some(value + 0.0);
+    let amount = |amount: f64| known(amount * of.unit.factor).filter(|_| of.unit.counts);
+    let rates = of.bill.rates.map(|rate| known(rate * factor(&of.unit)));
+    (rates, of.bill.amounts.map(amount))
 }
 
 fn csv(billed: &[BilledTarget], period: &BilledPeriod) -> String {
@@ -119,13 +120,13 @@ fn csv(billed: &[BilledTarget], period: &BilledPeriod) -> String {
         RATES.join(",")
     );
     for of in billed {
-        let bill = &of.bill;
+        let (bill, (rates, amounts)) = (&of.bill, numbers(of));
+        let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
         let mut cells = [&of.name, &of.title, &of.unit.name]
             .map(|text| quoted(text))
             .to_vec();
         cells.extend([period.from.to_string(), period.thru.to_string()]);
-        cells.extend(bill.rates.map(|rate| number(rate * factor(&of.unit))));
-        cells.extend(bill.amounts.map(number));
+        cells.extend(rates.into_iter().chain(amounts).map(number));
         cells.push(
             bill.above_s
                 .map_or(String::new(), |seconds| seconds.to_string()),
@@ -151,27 +152,20 @@ fn quoted(text: &str) -> String {
 }
 
 fn json(billed: &[BilledTarget], period: &BilledPeriod) -> String {
-    let known = |value: f64| {
-        if value.is_finite() {
-            json!(value)
-        } else {
-            Value::Null
-        }
-    };
     let targets = billed.iter().map(|of| {
-        let bill = &of.bill;
+        let (bill, (rates, amounts)) = (&of.bill, numbers(of));
         let mut target = json!({
             "target": of.name,
             "title": of.title,
             "unit": of.unit.name,
-            "amount_in": known(bill.amounts[0]),
-            "amount_out": known(bill.amounts[1]),
+            "amount_in": amounts[0],
+            "amount_out": amounts[1],
             "rows": bill.rows,
             "rows_known": bill.known,
             "row_s": bill.row_s,
         });
-        for (name, rate) in RATES.iter().zip(bill.rates) {
-            target[name] = known(rate * factor(&of.unit));
+        for (name, rate) in RATES.iter().zip(rates) {
+            target[name] = json!(rate);
         }
         if let Some(seconds) = bill.above_s {
             target["above_s"] = json!(seconds);
@@ -255,6 +249,55 @@ mod tests {
             },
         };
         vec![of("core/<x>", 8928), of("core/y", 8927)]
+    }
+
+    /// `kymo poll --bill` printed minus zeros, and amounts of gauges.
+    #[test]
+    fn zeros_have_no_sign_and_gauges_no_amount() {
+        let of = |words: &[&str], factor: f64| {
+            let target = DescribedTarget {
+                options: words.iter().map(|word| word.to_string()).collect(),
+                factor: Some(factor),
+                ..DescribedTarget::default()
+            };
+            BilledTarget {
+                name: "x".into(),
+                title: String::new(),
+                unit: TargetUnit::of(&target),
+                bill: Bill {
+                    rates: [-0.0, 0.0, 0.01, -0.01],
+                    amounts: [-0.0, 7.0],
+                    known: 0,
+                    rows: 0,
+                    row_s: 300,
+                    above_s: None,
+                },
+            }
+        };
+        for (words, factor, amounts) in [
+            (&[][..], 1.0, "0,7"),
+            (&[], -1.0, "0,-7"),
+            (&["gauge"], -1.0, ","),
+        ] {
+            let billed = [of(words, factor)];
+            let text = |form: BillForm| form.text(&billed, &period());
+            for form in [BillForm::Table, BillForm::Html] {
+                assert!(!text(form).contains("-0.0"), "{}", text(form));
+            }
+            let csv = text(BillForm::Csv);
+            let signed = if factor < 0.0 {
+                "-0.01,0.01"
+            } else {
+                "0.01,-0.01"
+            };
+            let cells = format!(",0,0,{signed},{amounts},,0,0,300\n");
+            assert!(csv.ends_with(&cells), "{csv}");
+            let json = text(BillForm::Json);
+            assert!(!json.contains("-0.0,"), "{json}");
+            let json: Value = serde_json::from_str(&json).unwrap();
+            let amount = &json["targets"][0]["amount_out"];
+            assert_eq!(amount.as_f64(), words.is_empty().then_some(7.0 * factor));
+        }
     }
 
     fn period() -> BilledPeriod {
