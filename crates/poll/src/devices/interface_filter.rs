@@ -103,7 +103,7 @@ pub struct FoundInterface {
     pub admin: Option<f64>,
     /// ifOperStatus.
     pub oper: Option<f64>,
-    /// ifHighSpeed, Mbit/s.
+    /// ifHighSpeed, or ifSpeed in its place, Mbit/s.
     pub mbit: Option<f64>,
 }
 

@@ -13,7 +13,7 @@ use super::profile::{Profile, ProfileTable};
 const COLUMNS_MAX: usize = 200;
 
 /// Columns by which interfaces are known and chosen.
-const INTERFACE_COLUMNS: [&str; 7] = [
+const INTERFACE_COLUMNS: [&str; 8] = [
     "1.3.6.1.2.1.31.1.1.1.1",
     "1.3.6.1.2.1.31.1.1.1.18",
     "1.3.6.1.2.1.2.2.1.2",
@@ -21,6 +21,7 @@ const INTERFACE_COLUMNS: [&str; 7] = [
     "1.3.6.1.2.1.2.2.1.7",
     "1.3.6.1.2.1.2.2.1.8",
     "1.3.6.1.2.1.31.1.1.1.15",
+    "1.3.6.1.2.1.2.2.1.5",
 ];
 
 /// Checks all names and OIDs of a profile. The error says which one is wrong.
@@ -59,6 +60,7 @@ pub(super) struct InterfaceColumns {
     pub(super) admin: usize,
     pub(super) oper: usize,
     pub(super) high_speed: usize,
+    pub(super) speed: usize,
 }
 
 /// A part of an index.
@@ -194,7 +196,7 @@ fn interface_columns(columns: &mut Columns) -> Result<InterfaceColumns, String> 
     for (number, oid) in numbers.iter_mut().zip(INTERFACE_COLUMNS) {
         *number = columns.number("interfaces", oid)?;
     }
-    let [name, alias, descr, kind, admin, oper, high_speed] = numbers;
+    let [name, alias, descr, kind, admin, oper, high_speed, speed] = numbers;
     Ok(InterfaceColumns {
         name,
         alias,
@@ -203,6 +205,7 @@ fn interface_columns(columns: &mut Columns) -> Result<InterfaceColumns, String> 
         admin,
         oper,
         high_speed,
+        speed,
     })
 }
 

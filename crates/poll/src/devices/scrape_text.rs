@@ -204,8 +204,14 @@ fn interface_of(
         kind: layout.word("ifType", text(columns.kind)),
         admin: number(columns.admin),
         oper: number(columns.oper),
-        mbit: number(columns.high_speed),
+        mbit: mbit(number(columns.high_speed), number(columns.speed)),
     }
+}
+
+/// Speed in Mbit/s: ifSpeed, bits a second, where ifHighSpeed is missing or zero.
+fn mbit(high: Option<f64>, bits: Option<f64>) -> Option<f64> {
+    let high = high.filter(|mbit| *mbit > 0.0);
+    high.or_else(|| Some((bits? / 1e6).round()))
 }
 
 fn text_at(cells: &[Option<Cell>], column: usize) -> Option<String> {
@@ -224,4 +230,26 @@ pub(super) fn put_label(out: &mut String, name: &str, value: &str) {
         }
     }
     out.push_str("\",");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A device without ifXTable had no speeds.
+    #[test]
+    fn a_speed_is_that_of_either_object() {
+        for (high, bits, expected) in [
+            (None, Some(1e7), Some(10.0)),
+            (Some(0.0), Some(1e8), Some(100.0)),
+            (Some(10_000.0), Some(4_294_967_295.0), Some(10_000.0)),
+            (Some(1000.0), Some(0.0), Some(1000.0)),
+            (Some(1000.0), None, Some(1000.0)),
+            (None, Some(1_544_000.0), Some(2.0)),
+            (Some(0.0), Some(0.0), Some(0.0)),
+            (None, None, None),
+        ] {
+            assert_eq!(mbit(high, bits), expected, "{high:?} {bits:?}");
+        }
+    }
 }
