@@ -201,16 +201,24 @@ impl Pen {
         };
         let end_s = now_s.div_euclid(step_s) * step_s;
         let length_s = i64::try_from(count).unwrap_or(0).saturating_mul(step_s);
-        let mut read = |cf: &[u8]| {
+        let header = &self.header;
+        let mut fetched = |cf: &[u8], from_s: i64, step_s: i64| {
             let step = u64::try_from(step_s).unwrap_or(1);
-            fetch(&self.header, &mut rows, cf, end_s - length_s, end_s, step)
+            fetch(header, &mut rows, cf, from_s, end_s, step)
+        };
+        let mut read = |cf: &[u8]| -> Result<[Fetched; 2], Error> {
+            let all = fetched(cf, end_s - length_s, step_s)?;
+            let row_s = i64::try_from(all.step).unwrap_or(1);
+            let behind_s = header.last_up - header.last_up.rem_euclid(row_s);
+            // Rows that are longer than a step lack its newest ones, which shorter rows have.
+            let newest = fetched(cf, behind_s.min(end_s), 1)?;
+            Ok([all, newest])
         };
         let means = read(b"AVERAGE")?;
         let maxima = read(b"MAX").ok();
         let ends = (0..count).map(|at| end_s - i64::try_from(at).unwrap_or(0) * step_s);
         let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
         let largest = |of: &[f64]| of.iter().copied().fold(0.0, f64::max);
-        let header = &self.header;
         Ok(ends
             .map(|end_s| {
                 let time = (end_s - step_s, end_s);
@@ -273,8 +281,19 @@ fn unfinished(header: &Header, column: usize, from_s: i64) -> Option<f64> {
     (from_s >= begun_s && rate.is_finite()).then_some(rate)
 }
 
-/// A value of the known rows of a column that reach into a time; `None` if there is none.
+/// A value of the known rows of a column that reach into a time, of the first rows that have any; `None` if none have.
 fn known(
+    fetched: &[Fetched; 2],
+    column: usize,
+    time: (i64, i64),
+    value: &dyn Fn(&[f64]) -> f64,
+) -> Option<f64> {
+    fetched
+        .iter()
+        .find_map(|rows| of_rows(rows, column, time, value))
+}
+
+fn of_rows(
     fetched: &Fetched,
     column: usize,
     (from_s, thru_s): (i64, i64),

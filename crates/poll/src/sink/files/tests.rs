@@ -340,14 +340,14 @@ fn a_page_has_the_newest_rate_at_any_moment() {
     {
         let newest = ["", "LogFormat: rrdtool\n"].map(|format| {
             let text = format!(
-                "WorkDir: {FOLDER}\nInterval: {interval}\n{format}Target[t]: `x`\nTitle[t]: T\nMaxBytes[t]: 10000\nOptions[t]: gauge\n"
+                "WorkDir: /tmp\nInterval: {interval}\n{format}Target[t]: `x`\nTitle[t]: T\nMaxBytes[t]: 10000\nOptions[t]: gauge\n"
             );
             let mut configs = MemoryFiles::default();
             configs.add("/m.cfg", text.as_bytes());
             let config = mrtg_cfg::read(b"/m.cfg", &mut configs);
             let config = config.unwrap_or_else(|problems| panic!("{problems:?}"));
             let series = Series::of_all(&config, &Home::new(Path::new(FOLDER), b"m", None));
-            let folders = PageFolders::of(config.globals(), None);
+            let folders = PageFolders::of(config.globals(), Some(Path::new(FOLDER)));
             let pages = TargetPage::of_all(&config, &folders, &TimeZone::UTC);
             let disk = SimDisk::new(1);
             disk.create_dir_all(Path::new(FOLDER)).unwrap();
