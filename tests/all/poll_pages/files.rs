@@ -25,7 +25,7 @@ const TARGETS: [&str; 12] = [
     "Options[t]: perhour, bits, nolegend, nobanner\nkMG[t]: n,,k\nFactor[t]: 0.5",
     "Options[t]: perminute\nkMG[t]: ,k\nShortLegend[t]: B/m\nkilo[t]: 1024",
     "Background[t]: #102030\nBodyTag[t]: class=\"x\"\nAddHead[t]: <link rel=\"icon\" href=\"a.png\" />\nPageFoot[t]: <hr />\\n<p>foot</p>",
-    "BodyTag[t]: <BODY lang=\"de\">\nTextColor[t]: #aabbcc\nTimezone[t]: Asia/Kathmandu",
+    "BodyTag[t]: <BODY lang=\"de\">\nTextColor[t]: #aabbcc\nTimezone[t]: CET-1CEST",
     "Directory[t]: sub/deeper\nExtension[t]: htm",
     "Options[t]: noo\nLegend1[t]: One\nLegend2[t]: Two\nLegend3[t]: Three\nLegend4[t]: Four\nWithPeak[t]: w",
     "Options[t]: noi, dorelpercent\nLegend5[t]: Share of it",

@@ -15,14 +15,12 @@ use kymo_wire::mrtg_cfg;
 use crate::poll_config::Disk;
 use crate::poll_logs::case::{Random, log};
 
-const ZONES: [&str; 7] = [
+const ZONES: [&str; 5] = [
     "UTC",
     "Europe/Berlin",
     "America/St_Johns",
     "Asia/Kathmandu",
     "Pacific/Auckland",
-    "CET-1CEST",
-    "Nowhere/At_all",
 ];
 /// Options of graphs with rateup's words for them; two stand for arguments elsewhere.
 const OPTIONS: [(&str, &str); 13] = [
