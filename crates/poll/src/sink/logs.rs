@@ -180,7 +180,7 @@ impl Logs {
             let written = clone.write(&*self.tree);
             written.unwrap_or_else(|cause| report.refuse(at, cause));
         }
-        if target.is_watched {
+        if target.is_watched && updated.is_ok() {
             report.rates.push(Rate {
                 target: at,
                 time_s: now_s,
