@@ -35,21 +35,10 @@ impl Files for Disk {
         std::fs::File::open(path(name)).is_ok()
     }
 
-    fn glob(&mut self, pattern: &[u8]) -> Vec<Vec<u8>> {
-        // Patterns of the corpus have one star, in the file's name.
-        let pattern = path(pattern);
-        let name = pattern.file_name().expect("a name").to_string_lossy();
-        let (before, after) = name.split_once('*').expect("a star");
-        let entries = std::fs::read_dir(pattern.parent().expect("a folder"));
-        let names = entries.into_iter().flatten().flatten().map(|e| e.path());
-        let fits = |found: &PathBuf| {
-            let name = found.file_name().expect("a name").to_string_lossy();
-            name.starts_with(before) && name.ends_with(after)
-        };
-        let mut found: Vec<PathBuf> = names.filter(fits).collect();
-        found.sort();
-        let bytes = found.iter().map(|path| path.as_os_str().as_bytes());
-        bytes.map(<[u8]>::to_vec).collect()
+    fn names(&mut self, folder: &[u8]) -> Vec<Vec<u8>> {
+        let entries = std::fs::read_dir(path(folder)).into_iter();
+        let names = entries.flatten().flatten().map(|entry| entry.file_name());
+        names.map(|name| name.as_bytes().to_vec()).collect()
     }
 
     fn is_dir(&mut self, name: &[u8]) -> bool {
@@ -626,6 +615,94 @@ fn what_mrtg_refuses_is_refused() {
     }
     for (text, line, says) in WRONG_FILES {
         is_refused_by_both(&file, text, *line, says);
+    }
+}
+
+#[test]
+fn includes_are_mrtgs() {
+    if machine::must_skip(TOOLS) {
+        return;
+    }
+    let scratch = Scratch::new("includes");
+    let folder = scratch.path("parts-of");
+    std::fs::create_dir_all(folder.join("sub")).expect("a folder");
+    for name in [
+        "a.cfg",
+        "B.cfg",
+        "c d.cfg",
+        "7.cfg",
+        "sub/a.cfg",
+        "[.cfg",
+        "\u{e9}.cfg",
+    ] {
+        let target = name
+            .bytes()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<String>();
+        let text = format!("Target[{target}]: 1:c@h\nTitle[{target}]: x\nMaxBytes[{target}]: 1\n");
+        std::fs::write(folder.join(name), text).expect("a file");
+    }
+    std::fs::write(folder.join(".a.cfg.swp"), "no line of a configuration\n").expect("a file");
+    let file = scratch.path("mrtg.cfg");
+    let mut targets = 0;
+    for include in [
+        "parts-of",
+        "parts-of/*",
+        "parts-of/?*",
+        "parts-of/[0-9]*.cfg",
+        "parts-of/[!0-9B]*.cfg",
+        "parts-of/{B,a}*",
+        "\"parts-of/c *.cfg\"",
+        "parts-of/c\\ *",
+        "*/a.cfg",
+        "*/*/a.cfg",
+        "parts-of/*/",
+        "parts-of/[*",
+        "parts-of/q*",
+    ] {
+        std::fs::write(&file, format!("WorkDir: /tmp\nInclude: {include}\n")).expect("a file");
+        let theirs = perl(VALUES, &[file.as_os_str()], "");
+        let config = read(bytes(&file), &mut Disk).unwrap_or_else(|why| panic!("{}", why.0[0]));
+        let ours = values(&config);
+        assert_eq!(
+            ours.escape_ascii().to_string(),
+            theirs.escape_ascii().to_string(),
+            "{include}"
+        );
+        targets += config.targets().count();
+    }
+    assert_eq!(targets, 24);
+}
+
+#[test]
+fn several_patterns_of_includes_are_mrtgs() {
+    if machine::must_skip(TOOLS) {
+        return;
+    }
+    let scratch = Scratch::new("patterns");
+    for name in ["a", "b"] {
+        let text = format!("Target[{name}]: 1:c@h\nTitle[{name}]: x\nMaxBytes[{name}]: 1\n");
+        std::fs::write(scratch.path(name), text).expect("a file");
+    }
+    let file = scratch.path("mrtg.cfg");
+    let at = scratch.text("");
+    for (include, count) in [
+        (format!("{at}/a* {at}/b*"), Some(2)),
+        (format!("{at}/nowhere* \t'{at}'/[b]*"), Some(1)),
+        // The second pattern is not beside the configuration.
+        ("a* b*".into(), Some(1)),
+        ("{nowhere,a*}".into(), None),
+        ("nowhere a*".into(), None),
+        ("nowhere{,*}".into(), None),
+        ("nowhere{a,*".into(), None),
+        ("{nothing*,nowhere?}".into(), Some(0)),
+    ] {
+        let text = format!("WorkDir: /tmp\nInclude: {include}\n");
+        std::fs::write(&file, text).expect("a file");
+        let config = read(bytes(&file), &mut Disk);
+        assert_eq!(traced_by_mrtg(&file).is_ok(), count.is_some(), "{include}");
+        let found = config.map(|config| config.targets().count());
+        assert_eq!(found.ok(), count, "{include}");
     }
 }
 

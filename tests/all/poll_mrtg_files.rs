@@ -30,7 +30,7 @@ impl Files for Here {
         as_path(path).is_file()
     }
 
-    fn glob(&mut self, _pattern: &[u8]) -> Vec<Vec<u8>> {
+    fn names(&mut self, _folder: &[u8]) -> Vec<Vec<u8>> {
         Vec::new()
     }
 

@@ -90,6 +90,8 @@ pub const TAKEN_AT_LEAST: usize = 64 << 10;
 pub const MRTG_CFG_BYTES_MAX: usize = 512 << 20;
 /// mrtg.cfg: files of a configuration. A file that includes itself ends here.
 pub const MRTG_CFG_FILES_MAX: usize = 10_000;
+/// mrtg.cfg: bytes of the patterns of an `Include`.
+pub const MRTG_PATTERN_BYTES_MAX: usize = 4096;
 /// mrtg.cfg: targets.
 pub const MRTG_CFG_TARGETS_MAX: usize = 2_000_000;
 /// mrtg.cfg: bytes of a `Target[]` without a blank; patterns are looked for in these.

@@ -96,7 +96,7 @@ impl Files for Disk {
         std::fs::File::open(text(path)).is_ok()
     }
 
-    fn glob(&mut self, _: &[u8]) -> Vec<Vec<u8>> {
+    fn names(&mut self, _: &[u8]) -> Vec<Vec<u8>> {
         Vec::new()
     }
 

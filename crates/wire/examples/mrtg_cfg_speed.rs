@@ -25,7 +25,7 @@ impl Files for Disk {
         self.exists(name)
     }
 
-    fn glob(&mut self, _: &[u8]) -> Vec<Vec<u8>> {
+    fn names(&mut self, _: &[u8]) -> Vec<Vec<u8>> {
         Vec::new()
     }
 

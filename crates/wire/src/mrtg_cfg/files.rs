@@ -8,8 +8,8 @@ pub trait Files {
     /// True if [`Files::read`] has permission to read the file.
     fn is_readable(&mut self, path: &[u8]) -> bool;
 
-    /// The paths that match a pattern with `*`, in a shell's order; none if no path matches.
-    fn glob(&mut self, pattern: &[u8]) -> Vec<Vec<u8>>;
+    /// The names in a folder, in any order; none if it cannot be read.
+    fn names(&mut self, folder: &[u8]) -> Vec<Vec<u8>>;
 
     /// True if the path is a directory.
     fn is_dir(&mut self, path: &[u8]) -> bool;

@@ -26,7 +26,8 @@ pub(super) fn trim_start(bytes: &[u8]) -> &[u8] {
     &bytes[blanks..]
 }
 
-fn trim_end(bytes: &[u8]) -> &[u8] {
+/// Removes blanks at the end.
+pub(super) fn trim_end(bytes: &[u8]) -> &[u8] {
     let last = bytes.iter().rposition(|byte| !is_space(*byte));
     &bytes[..last.map_or(0, |last| last + 1)]
 }

@@ -1,7 +1,7 @@
 //! Files in memory, for tests.
 
 use super::files::Files;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Files by path. Paths that end with a slash, and `/tmp`, are directories.
 #[derive(Clone, Debug, Default)]
@@ -21,16 +21,19 @@ impl Files for MemoryFiles {
     }
 
     fn is_readable(&mut self, path: &[u8]) -> bool {
-        self.0.contains_key(path)
+        self.exists(path)
     }
 
-    fn glob(&mut self, pattern: &[u8]) -> Vec<Vec<u8>> {
-        let Some(star) = pattern.iter().position(|byte| *byte == b'*') else {
-            return Vec::new();
+    fn names(&mut self, folder: &[u8]) -> Vec<Vec<u8>> {
+        let last = folder.iter().rposition(|byte| *byte != b'/');
+        let folder = &folder[..last.map_or(0, |last| last + 1)];
+        let below = |path: &Vec<u8>| match folder {
+            b"." => Some(path.clone()),
+            _ => Some(path.strip_prefix(folder)?.strip_prefix(b"/")?.to_vec()),
         };
-        let (before, after) = (&pattern[..star], &pattern[star + 1..]);
-        let fits = |path: &&Vec<u8>| path.starts_with(before) && path.ends_with(after);
-        self.0.keys().filter(fits).cloned().collect()
+        let first = |path: Vec<u8>| path.split(|byte| *byte == b'/').next().map(<[u8]>::to_vec);
+        let names: BTreeSet<_> = self.0.keys().filter_map(below).filter_map(first).collect();
+        names.into_iter().collect()
     }
 
     fn is_dir(&mut self, path: &[u8]) -> bool {

@@ -3,6 +3,7 @@
 use super::checks;
 use super::config::{LAST, Problem, Setting};
 use super::files::Files;
+use super::glob::glob;
 use super::global::Global;
 use super::keyword::Keyword;
 use super::lines::{Line, classify, included, is_space, without_end};
@@ -186,6 +187,8 @@ impl<'f> Reader<'f> {
                 });
                 Ok(())
             }
+            // As in MRTG, a folder has no lines.
+            (Err(_), Some(_)) if self.files.is_dir(&path) => Ok(()),
             (Err(cause), Some(place)) => {
                 Err(self.problem(place, format!("cannot open the file to include: {cause}")))
             }
@@ -207,8 +210,12 @@ impl<'f> Reader<'f> {
         };
         let beside = [folder, b"/", path].concat();
         let paths = match path.contains(&b'*') {
-            true => match self.files.glob(path) {
-                found if found.is_empty() => self.files.glob(&beside),
+            true if is_at_home(path) => {
+                let what = "Include: ~ is no folder here: its path has to be written";
+                return Err(self.problem(place, what));
+            }
+            true => match glob(path, self.files) {
+                found if found.is_empty() => glob(&beside, self.files),
                 found => found,
             },
             false if self.files.is_readable(path) => vec![path.to_vec()],
@@ -621,6 +628,12 @@ impl<'f> Reader<'f> {
         };
         self.values[wide(at)].text = text;
     }
+}
+
+/// True if a word of a pattern begins with a `~`, for which Perl puts a user's folder.
+fn is_at_home(pattern: &[u8]) -> bool {
+    let mut words = pattern.split(|byte| is_space(*byte));
+    words.any(|word| word.starts_with(b"~"))
 }
 
 /// A message about an unparsable line. It shows the keyword at most, because the rest may contain a community.

@@ -247,6 +247,43 @@ fn a_file_that_includes_itself_is_refused() {
 }
 
 #[test]
+fn includes_are_found_beside_the_configuration() {
+    let mut files = MemoryFiles::default();
+    let part =
+        |name: &str| format!("Target[{name}]: 1:c@h\nMaxBytes[{name}]: 1\nTitle[{name}]: x\n");
+    for name in ["a", "b", "c"] {
+        files.add(&format!("/etc/t/{name}.cfg"), part(name).as_bytes());
+    }
+    files.add("/etc/t/.a.cfg.swp", b"\0");
+    files.add("/tmp/x", b"");
+    for (include, expected) in [
+        ("t/*", "c b a"),
+        ("\"t/[ab]*\"", "b a"),
+        ("/etc/t/{c,a}*", "a c"),
+        ("*/b.cfg", "b"),
+        ("/tmp", ""),
+        ("/nowhere/*", ""),
+    ] {
+        let text = format!("WorkDir: /tmp\nInclude: {include}\n");
+        files.add("/etc/m", text.as_bytes());
+        let config = read(b"/etc/m", &mut files).unwrap();
+        let names: Vec<_> = config
+            .targets()
+            .map(|target| target.name().into_owned())
+            .collect();
+        assert_eq!(names.join(&b' '), expected.as_bytes(), "{include}");
+    }
+    for include in ["~/*", "t/* ~root/*", "t/{a,nowhere}.cfg*", "t/nowhere"] {
+        files.add(
+            "/etc/m",
+            format!("WorkDir: /tmp\nInclude: {include}\n").as_bytes(),
+        );
+        let is_refused = read(b"/etc/m", &mut files).is_err();
+        assert_eq!(is_refused, !include.contains("cfg*"), "{include}");
+    }
+}
+
+#[test]
 fn pages_are_forgotten_and_the_rest_stays() {
     let text =
         format!("{BEGIN}Target[a]: #e\\ 0:c@h\nPageTop[a]: <h1>\n one\n two\nThreshMaxI[a]: 5\n");

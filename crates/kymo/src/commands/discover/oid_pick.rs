@@ -23,7 +23,7 @@ impl Files for OneTarget {
         path == NAME
     }
 
-    fn glob(&mut self, _: &[u8]) -> Vec<Vec<u8>> {
+    fn names(&mut self, _: &[u8]) -> Vec<Vec<u8>> {
         Vec::new()
     }
 

@@ -5,12 +5,12 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 
 use kymo_base::name::DisplayName;
 use kymo_poll::pages;
 use kymo_rrd::zone::{unknown_own, zone};
-use kymo_wire::mrtg_cfg::{Config, Files, Keyword, decoded};
+use kymo_wire::mrtg_cfg::{Config, Files, Keyword, decoded, matching};
 
 use super::check::Debugging;
 use super::log::PollLog;
@@ -73,21 +73,12 @@ pub(crate) fn configurations(patterns: &[String]) -> Vec<PathBuf> {
 
 /// Files that fit an absolute pattern.
 fn expand(pattern: &str) -> Vec<PathBuf> {
-    let parts: Vec<&str> = pattern.split('/').filter(|part| !part.is_empty()).collect();
-    let mut found = vec![PathBuf::from("/")];
-    for (place, part) in parts.iter().enumerate() {
-        let is_last = place + 1 == parts.len();
-        let below = |folder: PathBuf| match part.contains('*') {
-            false => vec![folder.join(part)],
-            true => {
-                let names = Disk.glob(folder.join(part).as_os_str().as_bytes());
-                let paths = names.iter().map(|name| path(name).to_path_buf());
-                paths.filter(|path| is_last || path.is_dir()).collect()
-            }
-        };
-        found = found.into_iter().flat_map(below).collect();
+    let whole = Path::new("/").join(pattern);
+    if !pattern.contains('*') {
+        return vec![whole];
     }
-    found
+    let found = matching(whole.as_os_str().as_bytes(), &mut Disk);
+    found.iter().map(|file| path(file).to_path_buf()).collect()
 }
 
 /// Logs parts of a configuration that do not have the effect that they seem to have.
@@ -138,22 +129,9 @@ impl Files for Disk {
         fs::File::open(path(name)).is_ok()
     }
 
-    fn glob(&mut self, pattern: &[u8]) -> Vec<Vec<u8>> {
-        let pattern = path(pattern);
-        let folder = pattern.parent().unwrap_or(Path::new("."));
-        let (Some(wanted), Ok(entries)) = (pattern.file_name(), fs::read_dir(folder)) else {
-            return Vec::new();
-        };
-        let matches = |name: &OsString| {
-            let pieces: Vec<_> = wanted.as_bytes().split(|&byte| byte == b'*').collect();
-            fits(name.as_bytes(), &pieces)
-        };
-        let names = entries.filter_map(|entry| Some(entry.ok()?.file_name()));
-        let found = names.filter(matches).map(|name| folder.join(name));
-        let mut found: Vec<_> = found.map(|path| path.into_os_string().into_vec()).collect();
-        // In the order of Perl's sort.
-        found.sort_by_cached_key(|name| (name.to_ascii_lowercase(), name.clone()));
-        found
+    fn names(&mut self, folder: &[u8]) -> Vec<Vec<u8>> {
+        let entries = fs::read_dir(path(folder)).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name().into_vec()).collect()
     }
 
     fn is_dir(&mut self, name: &[u8]) -> bool {
@@ -162,17 +140,5 @@ impl Files for Disk {
 
     fn exists(&mut self, name: &[u8]) -> bool {
         path(name).exists()
-    }
-}
-
-/// True if the name consists of the pieces in their order, the first at its begin and the last at its
-/// end, with any text between them.
-fn fits(name: &[u8], pieces: &[&[u8]]) -> bool {
-    match pieces {
-        [] => true,
-        [only] => name == *only,
-        [first, rest @ ..] => name
-            .strip_prefix(*first)
-            .is_some_and(|name| (0..=name.len()).any(|skipped| fits(&name[skipped..], rest))),
     }
 }
