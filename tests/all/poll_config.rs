@@ -764,6 +764,9 @@ fn random_expression(random: &mut Random, depth: u64) -> String {
     let operand = |random: &mut Random| match random.below(if depth > 3 { 3 } else { 5 }) {
         0 | 1 => format!("$r[{}]", random.below(3)),
         2 => ["8", "2", "0.5", "1000", "1.1", "0"][random.below(6) as usize].to_string(),
+        3 if random.once_in(8) => random
+            .pick(&["0x1F", "1_000", "010", "0b11", "017_7"])
+            .into(),
         3 => format!("( {} )", random_expression(random, depth + 1)),
         _ => random_expression(random, depth + 1),
     };
@@ -796,6 +799,7 @@ fn numbers_are_mrtgs() {
         if number % 10 == 0 {
             expression = "$r[0]".into();
         }
+        expression += random.pick(&["", "", ";", " # bits", " ; # 1,000"]);
         let values = [0; 3].map(|_| random_number(&mut random));
         let keep = random.below(2);
         writeln!(input, "{}|{expression}|{}", keep, values.join("|")).expect("a text");

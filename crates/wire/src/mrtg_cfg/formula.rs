@@ -4,7 +4,7 @@
 use super::expression::{
     Comparison, Expression, Formulas, Function, Node, NodeNumber, Operands, Operator,
 };
-use super::lines::trim_start;
+use super::lines;
 use super::perl::is_word;
 use super::text::{narrow, wide};
 use kymo_base::limits::MRTG_EXPRESSION_DEPTH_MAX;
@@ -26,9 +26,13 @@ pub(super) fn parse(
         formulas,
         depth: 0,
     };
-    let parsed = parser.choice().and_then(|node| match parser.rest {
-        [] => Ok(node),
-        _ => Err(parser.refusal()),
+    while parser.take(b";") {}
+    let parsed = parser.choice().and_then(|node| {
+        while parser.take(b";") {}
+        match parser.rest {
+            [] => Ok(node),
+            _ => Err(parser.refusal()),
+        }
     });
     let expression = parsed.map(|node| simplest(node, formulas, (nodes, operands)));
     if !matches!(expression, Ok(Expression::Formula(..))) {
@@ -78,8 +82,20 @@ fn is_sum(node: u32, formulas: &Formulas) -> bool {
     })
 }
 
+/// Removes leading blanks and comments, which end with their line.
+fn trim_start(mut text: &[u8]) -> &[u8] {
+    loop {
+        text = lines::trim_start(text);
+        if text.first() != Some(&b'#') {
+            return text;
+        }
+        let end = memchr::memchr(b'\n', text);
+        text = &text[end.unwrap_or(text.len())..];
+    }
+}
+
 struct Parser<'t, 'f> {
-    /// The rest of the text, without leading blanks.
+    /// The rest of the text, without leading blanks and comments.
     rest: &'t [u8],
     readings: usize,
     formulas: &'f mut Formulas,
@@ -265,36 +281,22 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// A decimal number in Perl's notation. A leading zero, which means octal or hexadecimal there, is refused.
+    /// A number in Perl's notation: `1_000.5e3`, `0x1f`, `0b11`, `017`.
     fn constant(&mut self) -> Parsed {
-        let rest = self.rest;
-        let digits = |from: usize| {
-            let is_part = |byte: &&u8| byte.is_ascii_digit();
-            rest[from.min(rest.len())..]
-                .iter()
-                .take_while(is_part)
-                .count()
-        };
-        let whole = digits(0);
-        let mut len = whole;
-        if rest.get(len) == Some(&b'.') {
-            len += 1 + digits(len + 1);
-        }
-        if let Some(b'e' | b'E') = rest.get(len) {
-            let sign = usize::from(matches!(rest.get(len + 1), Some(b'-' | b'+')));
-            match digits(len + 1 + sign) {
-                0 => return Err(self.refusal()),
-                exponent => len += 1 + sign + exponent,
+        let (number, len) = match self.rest {
+            [b'0', b'x' | b'X', rest @ ..] => (of_radix(rest, 16), 2 + run(rest, 16)),
+            [b'0', b'b' | b'B', rest @ ..] => (of_radix(rest, 2), 2 + run(rest, 2)),
+            [b'0', b'o' | b'O', rest @ ..] => (of_radix(rest, 8), 2 + run(rest, 8)),
+            [b'0', b'0'..=b'9' | b'_', ..] => {
+                let rest = &self.rest[1..];
+                (of_radix(rest, 8), 1 + run(rest, 8))
             }
-        }
-        let is_octal = whole > 1 && rest[0] == b'0';
-        let goes_on = rest
-            .get(len)
-            .is_some_and(|byte| is_word(*byte) || *byte == b'.');
-        let text = std::str::from_utf8(&rest[..len]).unwrap_or_default();
-        match text.parse::<f64>() {
-            Ok(number) if number.is_finite() && !is_octal && !goes_on => {
-                self.rest = trim_start(&rest[len..]);
+            rest => of_decimals(rest),
+        };
+        let goes_on = |byte: &u8| is_word(*byte) || *byte == b'.';
+        match number {
+            Some(number) if !self.rest.get(len).is_some_and(goes_on) => {
+                self.rest = trim_start(&self.rest[len..]);
                 self.formulas.constants.push(number);
                 let number = narrow(self.formulas.constants.len() - 1);
                 Ok(self.node(Node::Constant(number)))
@@ -324,5 +326,130 @@ impl Parser<'_, '_> {
         }
         let range = self.range(&operands);
         Ok(self.node(Node::Call(function, range)))
+    }
+}
+
+/// Length of a run of digits, between which single `_` may stand.
+fn run(text: &[u8], radix: u32) -> usize {
+    let is_digit = |at: usize| {
+        let byte = text.get(at).copied().map(char::from);
+        byte.is_some_and(|byte| byte.is_digit(radix))
+    };
+    let is_part = |at: &usize| {
+        is_digit(*at)
+            || *at > 0 && text.get(*at) == Some(&b'_') && is_digit(at - 1) && is_digit(at + 1)
+    };
+    (0..).take_while(is_part).count()
+}
+
+fn without_underscores(text: &[u8]) -> String {
+    let digits = text.iter().filter(|byte| **byte != b'_');
+    digits.map(|byte| char::from(*byte)).collect()
+}
+
+/// `None`: there is no digit, or Perl warns of a number of more than 32 bits.
+fn of_radix(text: &[u8], radix: u32) -> Option<f64> {
+    let digits = without_underscores(&text[..run(text, radix)]);
+    u32::from_str_radix(&digits, radix).ok().map(f64::from)
+}
+
+/// A decimal number and its length.
+fn of_decimals(text: &[u8]) -> (Option<f64>, usize) {
+    let digits = |from: usize| run(text.get(from..).unwrap_or_default(), 10);
+    let mut len = digits(0);
+    if text.get(len) == Some(&b'.') {
+        len += 1 + digits(len + 1);
+    }
+    if let Some(b'e' | b'E') = text.get(len) {
+        let sign = usize::from(matches!(text.get(len + 1), Some(b'-' | b'+')));
+        match digits(len + 1 + sign) {
+            0 => return (None, len),
+            exponent => len += 1 + sign + exponent,
+        }
+    }
+    let number = without_underscores(&text[..len]).parse::<f64>().ok();
+    (number.filter(|number| number.is_finite()), len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The right values are those of perl 5.36 with warnings, each of which makes MRTG store no value.
+    #[test]
+    fn numbers_are_perls() {
+        for (text, expected) in [
+            ("1_000", Some(1000.0)),
+            ("1_000.5", Some(1000.5)),
+            ("1.5_0", Some(1.5)),
+            ("1e1_0", Some(1e10)),
+            ("010", Some(8.0)),
+            ("0x10", Some(16.0)),
+            ("0xFF_ff", Some(65535.0)),
+            ("0b11", Some(3.0)),
+            ("0o17", Some(15.0)),
+            ("0", Some(0.0)),
+            ("00", Some(0.0)),
+            ("0.5", Some(0.5)),
+            (".5", Some(0.5)),
+            ("5.", Some(5.0)),
+            ("0e1", Some(0.0)),
+            ("0xffffffff", Some(4294967295.0)),
+            ("0x1ffffffff", None),
+            ("1__0", None),
+            ("1_", None),
+            ("1_.5", None),
+            ("1._5", None),
+            ("1e_1", None),
+            ("1_e5", None),
+            ("0x_ff", None),
+            ("0x1_", None),
+            ("0_10", None),
+            ("07_", None),
+            ("08", None),
+            ("0b12", None),
+            ("0xfg", None),
+            ("0x", None),
+            ("0b", None),
+            // Perl joins the texts of two numbers.
+            ("010.5", None),
+            ("01.5", None),
+            ("1.2.3", None),
+            ("1e", None),
+            (".", None),
+        ] {
+            let mut formulas = Formulas::default();
+            let found = parse(text.as_bytes(), 0, &mut formulas).is_ok();
+            let number = formulas.constants.first().copied().filter(|_| found);
+            assert_eq!(number, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn comments_and_semicolons_end_an_expression() {
+        let reading = " $target->[0]{$mode} ";
+        for (text, expected) in [
+            ("r # Uplink", true),
+            ("r#a;b", true),
+            ("r;", true),
+            ("r ; ;# x", true),
+            ("; r", true),
+            ("# c\n r", true),
+            ("( r # c\n )", true),
+            ("r ? 1 : 2;", true),
+            ("( r # c )", false),
+            ("r ; 5", false),
+            ("r 5", false),
+            ("# r", false),
+            (";", false),
+        ] {
+            let text = text.replacen('r', reading, 1);
+            let parsed = parse(text.as_bytes(), 1, &mut Formulas::default());
+            assert_eq!(parsed.is_ok(), expected, "{text}");
+        }
+        let mut formulas = Formulas::default();
+        let text = format!("{reading} # c\n * 8 # bits");
+        assert!(parse(text.as_bytes(), 1, &mut formulas).is_ok());
+        assert_eq!(formulas.constants, [8.0]);
     }
 }

@@ -111,7 +111,7 @@ fn what_needs_perl_is_left_out_with_a_reason() {
         ("1:c@h % 8", "its expression is Perl"),
         ("1:c@h x 8", "its expression is Perl"),
         ("1:c@h 2:c@h", "its expression is Perl"),
-        ("1:c@h + 010", "its expression is Perl"),
+        ("1:c@h + 018", "its expression is Perl"),
         ("1:c@h; system('id')", "its expression is Perl"),
         ("$target->[7]{$mode} + 1:c@h", "its expression is Perl"),
         ("5", "nothing in it that can be read"),
