@@ -265,7 +265,7 @@ impl Engine {
         let (mut unpolled, mut new_commands) = (0, BTreeSet::new());
         for (number, device) in devices.iter_mut().enumerate() {
             let session = &config.sessions()[number];
-            if let Some(known) = cache.0.get(session.mrtg_key.reveal()) {
+            if let Some(known) = cache.0.get(&session.cache_key()) {
                 device.remember(known, seconds(now.real_ns));
             }
             device.phase_ns = phases.devices[number];
@@ -520,8 +520,8 @@ impl Engine {
         let mut cache = Cache::default();
         for device in &self.devices {
             let session = &self.config.sessions()[device.session];
-            let key = session.mrtg_key.reveal().to_vec();
-            cache.0.insert(key, device.interfaces.clone());
+            let known = cache.0.entry(session.cache_key()).or_default();
+            known.add(&device.interfaces);
         }
         Some(cache)
     }

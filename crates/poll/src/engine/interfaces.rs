@@ -114,6 +114,17 @@ pub struct Interfaces {
 }
 
 impl Interfaces {
+    /// Adds those of another session with the same key.
+    pub fn add(&mut self, other: &Interfaces) {
+        for (column, keys) in &other.columns {
+            let known = self.columns.entry(*column).or_default();
+            known.extend(keys.iter().map(|(key, found)| (key.clone(), *found)));
+        }
+        if other.limits != Limits::default() {
+            self.limits = other.limits;
+        }
+    }
+
     /// Looks up a clean key.
     pub fn find(&self, column: Column, key: &[u8]) -> Option<Found> {
         self.columns.get(&column)?.get(key).copied()
@@ -173,7 +184,7 @@ impl Limits {
     }
 }
 
-/// The cache of all devices, by MRTG's key of a device: `community@host_port_version`.
+/// The cache of all devices, by MRTG's key of a device ([`Session::cache_key`](kymo_wire::mrtg_cfg::Session::cache_key)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cache(pub BTreeMap<Vec<u8>, Interfaces>);
 
@@ -283,6 +294,32 @@ mod tests {
         assert_eq!(interfaces.find(Column::Name, b"b"), None);
         interfaces.learn(Column::Name, Vec::new(), Walked::Whole);
         assert_eq!(interfaces.find(Column::Name, b"a"), None);
+    }
+
+    #[test]
+    fn sessions_of_one_key_share_it() {
+        let mut all = Interfaces::default();
+        for (column, key) in [
+            (Column::Name, b"a"),
+            (Column::Name, b"b"),
+            (Column::Type, b"6"),
+        ] {
+            let mut one = Interfaces::default();
+            one.learn(column, vec![(key.to_vec(), 1)], Walked::Whole);
+            all.add(&one);
+            assert_eq!(all.find(column, key), Some(Found::Index(1)));
+        }
+        assert_eq!(all.find(Column::Name, b"a"), Some(Found::Index(1)));
+        let limits = Limits {
+            names: Some(9),
+            ..Limits::default()
+        };
+        all.add(&Interfaces {
+            limits,
+            ..Interfaces::default()
+        });
+        all.add(&Interfaces::default());
+        assert_eq!(all.limits, limits);
     }
 
     #[test]

@@ -41,8 +41,33 @@ pub struct Session {
     pub oid_by_place: bool,
     /// No IPv6 for this device: `EnableIPv6` is not `yes`, or `IPv4Only` is `yes`.
     pub ipv4_only: bool,
-    /// MRTG's key of its interface cache: community, host and options in sequence. Secret because of the community.
+    /// Community, host and options in sequence. Secret because of the community.
     pub mrtg_key: Secret,
+}
+
+impl Session {
+    /// The key of MRTG's cache of interfaces, as its cleanhostkey makes it: of five numbers behind the host it has the first and the
+    /// last, port and version, of two to four the first, and each colon becomes `_`. Secret because of the community.
+    pub fn cache_key(&self) -> Vec<u8> {
+        let key = self.mrtg_key.reveal();
+        let (mut colons, mut end) = (Vec::new(), key.len());
+        while colons.len() < 5
+            && let Some(colon) = memchr::memrchr(b':', &key[..end])
+            && key[colon + 1..end].iter().all(u8::is_ascii_digit)
+        {
+            colons.push(colon);
+            end = colon;
+        }
+        // The last colon is the first one here.
+        let (cut, again) = match colons[..] {
+            [last, _, _, second, _] => (second, last),
+            [.., second, _] => (second, key.len()),
+            _ => (key.len(), key.len()),
+        };
+        let kept = key[..cut].iter().chain(&key[again..]);
+        kept.map(|&byte| if byte == b':' { b'_' } else { byte })
+            .collect()
+    }
 }
 
 /// The SNMP version of a session.

@@ -199,6 +199,29 @@ fn devices_are_shared_and_patient_as_they_are_said_to_be() {
     assert_eq!(first.mrtg_key.reveal(), b"c@h:1161!10.0.0.9!99:3:4:5:2");
 }
 
+/// The right keys are those of MRTG_lib's cleanhostkey.
+#[test]
+fn interfaces_have_mrtgs_keys() {
+    for (device, expected) in [
+        ("c@h", "c@h"),
+        ("c@h:16161", "c@h_16161"),
+        ("c@h:::::2", "c@h__2"),
+        ("c@h:161:2:1:1:2", "c@h_161_2"),
+        ("c@h:161:2:1:1", "c@h_161"),
+        ("c@h:161:2", "c@h_161"),
+        ("c@h::0.5:3", "c@h__0.5_3"),
+        ("c@h::0.5:3:1:2", "c@h__0.5_3"),
+        ("c@h:1161!10.0.0.9!99:3:4:5:2", "c@h_1161!10.0.0.9!99_3"),
+        ("c@[::1]", "c@[__1]"),
+        ("c@[::1]:161::::2", "c@[__1]_161_2"),
+        ("a:1@h:161:2", "a_1@h_161"),
+    ] {
+        let config = read_text(&format!("{BEGIN}Target[a]: 1:{device}\n")).unwrap();
+        let key = config.sessions()[0].cache_key();
+        assert_eq!(key.escape_ascii().to_string(), expected, "{device}");
+    }
+}
+
 #[test]
 fn communities_are_not_shown() {
     let text = format!("{BEGIN}Target[a]: 1:s3cr\\@t@h + `echo`\nSnmpOptions[a]: x => 's3cr'\n");
@@ -237,16 +260,6 @@ fn a_configuration_that_is_cut_anywhere_is_read_or_refused() {
 }
 
 #[test]
-fn a_file_that_includes_itself_is_refused() {
-    let problems = read_text("Include: m\n").unwrap_err();
-    assert!(
-        problems.0[0].what.contains("too many files"),
-        "{}",
-        problems.0[0]
-    );
-}
-
-#[test]
 fn includes_are_found_beside_the_configuration() {
     let mut files = MemoryFiles::default();
     let part =
@@ -281,6 +294,16 @@ fn includes_are_found_beside_the_configuration() {
         let is_refused = read(b"/etc/m", &mut files).is_err();
         assert_eq!(is_refused, !include.contains("cfg*"), "{include}");
     }
+}
+
+#[test]
+fn a_file_that_includes_itself_is_refused() {
+    let problems = read_text("Include: m\n").unwrap_err();
+    assert!(
+        problems.0[0].what.contains("too many files"),
+        "{}",
+        problems.0[0]
+    );
 }
 
 #[test]

@@ -594,9 +594,7 @@ fn drain(woken: BorrowedFd<'_>) {
 /// Interfaces' numbers as the last run wrote them.
 fn read_cache(file: &Path, config: &Config) -> Cache {
     let keys = config.sessions().iter();
-    let wanted: BTreeSet<Vec<u8>> = keys
-        .map(|session| session.mrtg_key.reveal().to_vec())
-        .collect();
+    let wanted: BTreeSet<Vec<u8>> = keys.map(|session| session.cache_key()).collect();
     let text = std::fs::read(file).unwrap_or_default();
     Cache::read(&text, &wanted)
 }
