@@ -536,6 +536,11 @@ const WRONG_OF_TARGETS: &[(&str, u32, &str)] = &[
         3,
         "Options[a]: one of them is unknown",
     ),
+    (
+        "Options[a]: ,gauge",
+        3,
+        "Options[a]: one of them is unknown",
+    ),
     ("XSize[a]: 29", 6, "XSize[a]: must be between"),
     ("XSize[a]: 601px", 6, "XSize[a]: must be between"),
     ("YSize[a]: 29", 6, "YSize[a]"),

@@ -9,6 +9,7 @@ use super::globals::{Globals, LogFormat};
 use super::keyword::Keyword;
 use super::oids::Oids;
 use super::options::{Choice, Options};
+use super::perl::{is_digits, is_true, number};
 use super::reader::{ConfigLocation, Named, Reader};
 use super::readings::{Manner, Readings};
 use super::secret::ConfigText;
@@ -171,6 +172,7 @@ impl<'f> Assembling<'f> {
         let max_bytes = self.max_bytes(&value, place, &shown);
         let options = self.options(value(Keyword::Options), place, &shown);
         self.check_colours(&value, options, place, &shown);
+        self.check_row_counts(&value, place, &shown);
         let abs_max = value(Keyword::AbsMax).map(|text| self.bytes_a_second(text));
         if abs_max.is_some_and(|most| most < max_bytes[0].max(max_bytes[1])) {
             let what = format!("AbsMax[{}] is smaller than MaxBytes", shown(self));
@@ -323,6 +325,39 @@ impl<'f> Assembling<'f> {
                 && super::looks::colour(&self.reader.texts.get(text)).is_none()
             {
                 let what = format!("{}[{}]: must be #rrggbb", keyword.word(), shown(self));
+                self.wrong(place, what);
+            }
+        }
+    }
+
+    /// Refuses counts of rows of which rrdtool makes no file. Other formats do not look at them.
+    fn check_row_counts(
+        &mut self,
+        value: &dyn Fn(Keyword) -> Option<Text>,
+        place: ConfigLocation,
+        shown: &dyn Fn(&Self) -> String,
+    ) {
+        if self.globals.log_format != LogFormat::Rrdtool {
+            return;
+        }
+        for keyword in [
+            Keyword::RrdRowCount,
+            Keyword::RrdRowCount30m,
+            Keyword::RrdRowCount2h,
+            Keyword::RrdRowCount1d,
+        ] {
+            let Some(text) = value(keyword) else {
+                continue;
+            };
+            let text = self.reader.texts.get(text);
+            if is_true(&text)
+                && !(is_digits(&text) && (1.0..=4294967295.0).contains(&number(&text)))
+            {
+                let word = keyword.word();
+                let what = format!(
+                    "{word}[{}]: must be a whole number bigger than 0",
+                    shown(self)
+                );
                 self.wrong(place, what);
             }
         }

@@ -79,11 +79,16 @@ impl Options {
         self.0 & choice.bit() != 0
     }
 
-    /// Parses words separated by commas or blanks, in any case. The error is the first unknown word.
+    /// Parses words separated by commas or blanks, in any case. The error is the first unknown word: as in MRTG, the empty one, too,
+    /// if a comma is before the others.
     pub(super) fn parse(text: &[u8]) -> Result<Options, &[u8]> {
         let words = text.split(|byte| *byte == b',' || byte.is_ascii_whitespace());
         let mut options = Options::default();
-        for word in words.filter(|word| !word.is_empty()) {
+        let has_words = words.clone().any(|word| !word.is_empty());
+        for (at, word) in words.enumerate() {
+            if word.is_empty() && !(at == 0 && has_words) {
+                continue;
+            }
             let known = Choice::ALL
                 .iter()
                 .find(|(_, known)| word.eq_ignore_ascii_case(known.as_bytes()));

@@ -199,6 +199,41 @@ fn devices_are_shared_and_patient_as_they_are_said_to_be() {
     assert_eq!(first.mrtg_key.reveal(), b"c@h:1161!10.0.0.9!99:3:4:5:2");
 }
 
+#[test]
+fn rrdtool_takes_the_row_counts() {
+    for (count, format, is_taken) in [
+        ("400", "rrdtool", true),
+        ("0", "rrdtool", true),
+        ("4294967295", "rrdtool", true),
+        ("4294967296", "rrdtool", false),
+        ("x", "rrdtool", false),
+        ("10.5", "rrdtool", false),
+        ("-3", "rrdtool", false),
+        ("+3", "rrdtool", false),
+        ("1e3", "rrdtool", false),
+        ("00", "rrdtool", false),
+        ("100 # c", "rrdtool", false),
+        ("x", "rateup", true),
+    ] {
+        for keyword in [
+            "RRDRowCount",
+            "RRDRowCount30m",
+            "RRDRowCount2h",
+            "RRDRowCount1d",
+        ] {
+            let text =
+                format!("{BEGIN}LogFormat: {format}\nTarget[a]: 1:c@h\n{keyword}[a]: {count}\n");
+            match read_text(&text) {
+                Ok(_) => assert!(is_taken, "{keyword}: {count}"),
+                Err(problems) => {
+                    assert!(!is_taken, "{keyword}: {count}");
+                    assert!(problems.0[0].what.starts_with(keyword), "{}", problems.0[0]);
+                }
+            }
+        }
+    }
+}
+
 /// The right keys are those of MRTG_lib's cleanhostkey.
 #[test]
 fn interfaces_have_mrtgs_keys() {
