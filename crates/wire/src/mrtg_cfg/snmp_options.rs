@@ -1,5 +1,7 @@
 //! `SnmpOptions`: the body of a Perl hash. Only literals are parsed; no Perl is run.
 
+use std::borrow::Cow;
+
 use super::lines::trim_start;
 use super::perl::{is_true, is_word, number};
 use super::user::{User, UserOptions};
@@ -35,6 +37,8 @@ const OTHERS: [&str; 8] = [
 ];
 
 const FORMAT: &str = "must have the format OptA => Number, OptB => 'String', ...";
+const VARIABLE: &str = "has $ or @ in double quotes, which Perl takes for a variable: write \\$ and \\@, or use single quotes";
+const ESCAPE: &str = "has a backslash before a letter or a digit in double quotes: write \\\\ for a backslash, or use single quotes";
 
 impl SnmpOptions {
     /// Parses `key => value, ...`.
@@ -42,10 +46,10 @@ impl SnmpOptions {
         let mut options = SnmpOptions::default();
         let mut rest = trim_start(text);
         while !rest.is_empty() {
-            let (key, after) = word(rest).ok_or(FORMAT)?;
+            let (key, after) = word(rest)?;
             let after = separator(after, b"=>").or_else(|| separator(after, b","));
-            let (value, after) = word(after.ok_or(FORMAT)?).ok_or(FORMAT)?;
-            options.set(key, value);
+            let (value, after) = word(after.ok_or(FORMAT)?)?;
+            options.set(&key, &value);
             rest = trim_start(after);
             if !rest.is_empty() {
                 let after = separator(rest, b",").or_else(|| separator(rest, b"=>"));
@@ -96,18 +100,43 @@ fn separator<'t>(text: &'t [u8], mark: &[u8]) -> Option<&'t [u8]> {
     trim_start(text).strip_prefix(mark).map(trim_start)
 }
 
-/// A bare word, a number or a quoted string, and the text behind it.
-fn word(text: &[u8]) -> Option<(&[u8], &[u8])> {
+/// The value of a literal, and the text behind it.
+type Word<'t> = (Cow<'t, [u8]>, &'t [u8]);
+
+/// A bare word, a number or a quoted string.
+fn word(text: &[u8]) -> Result<Word<'_>, &'static str> {
     if let [quote @ (b'\'' | b'"'), rest @ ..] = text {
-        let end = memchr::memchr(*quote, rest)?;
-        let is_plain = !rest[..end].contains(&b'\\')
-            && (*quote == b'\'' || !rest[..end].iter().any(|byte| b"$@".contains(byte)));
-        return is_plain.then_some((&rest[..end], &rest[end + 1..]));
+        return string(rest, *quote);
     }
     let is_part = |byte: &&u8| is_word(**byte) || **byte == b'.';
     let sign = usize::from(matches!(text.first(), Some(b'-' | b'+')));
     let len = sign + text[sign..].iter().take_while(is_part).count();
-    (len > sign).then_some((&text[..len], &text[len..]))
+    match len > sign {
+        true => Ok((text[..len].into(), &text[len..])),
+        false => Err(FORMAT),
+    }
+}
+
+/// A string of Perl up to its quote. Between single quotes a backslash escapes the quote and itself alone.
+fn string(mut rest: &[u8], quote: u8) -> Result<Word<'_>, &'static str> {
+    let (mut value, is_double) = (Vec::new(), quote == b'"');
+    while let Some((&first, mut after)) = rest.split_first() {
+        let mut byte = first;
+        match (first, after.split_first()) {
+            (b'$' | b'@', _) if is_double => return Err(VARIABLE),
+            (b'\\', Some((next, _))) if is_double && next.is_ascii_alphanumeric() => {
+                return Err(ESCAPE);
+            }
+            (b'\\', Some((&next, behind))) if is_double || next == quote || next == b'\\' => {
+                (byte, after) = (next, behind);
+            }
+            _ if first == quote => return Ok((value.into(), after)),
+            _ => {}
+        }
+        value.push(byte);
+        rest = after;
+    }
+    Err(FORMAT)
 }
 
 #[cfg(test)]
@@ -140,13 +169,47 @@ mod tests {
             "=> 1",
             "timeout => 1 retries => 2",
             "timeout => `id`",
-            "timeout => 'a\\'b'",
-            "username => \"$x\"",
+            "timeout => 'a\\'",
+            "timeout => 'a\\'b",
+            "username => \"x\\\"",
             "timeout => 1 + 1",
             "timeout => 'x",
             "x => [1]",
         ] {
-            assert!(SnmpOptions::parse(text.as_bytes()).is_err(), "{text}");
+            assert_eq!(
+                SnmpOptions::parse(text.as_bytes()),
+                Err(FORMAT.into()),
+                "{text}"
+            );
+        }
+        for (text, why) in [
+            ("$x", VARIABLE),
+            ("a@b", VARIABLE),
+            ("a\\nb", ESCAPE),
+            ("a\\1", ESCAPE),
+        ] {
+            let text = format!("username => \"{text}\"");
+            let refusal = SnmpOptions::parse(text.as_bytes());
+            assert_eq!(refusal, Err(why.into()), "{text}");
+        }
+    }
+
+    #[test]
+    fn strings_are_those_of_perl() {
+        for (text, value) in [
+            (r"'a\'b'", "a'b"),
+            (r"'a\\'", r"a\"),
+            (r"'a\b\\\'c'", r"a\b\'c"),
+            (r#"'$x@y"z'"#, r#"$x@y"z"#),
+            (r#""it's""#, "it's"),
+            (r#""a\$b\@c\"d\\e\'f""#, r#"a$b@c"d\e'f"#),
+            ("''", ""),
+            ("\"\"", ""),
+        ] {
+            let options = SnmpOptions::parse(format!("username => {text}, x => 1").as_bytes());
+            let mut user = UserOptions::default();
+            user.set(b"username", value.as_bytes());
+            assert_eq!(options.unwrap().user, user, "{text}");
         }
     }
 }
