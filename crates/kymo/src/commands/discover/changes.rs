@@ -60,6 +60,13 @@ impl fmt::Display for Change {
     }
 }
 
+/// Ways in which an interface of a table is one of the device, the surest first.
+const SAME: [fn(&ListedInterface, &ListedInterface) -> bool; 3] = [
+    |own, now| own == now,
+    |own, now| (&own.name, &own.alias) == (&now.name, &now.alias),
+    |own, now| own.name == now.name,
+];
+
 /// Changes from a table's list to what a device has. An interface with another name is the same one if it alone has an
 /// alias that one that is gone had. A table without a list has nothing that could change.
 pub(super) fn between(
@@ -70,37 +77,48 @@ pub(super) fn between(
     if before.is_empty() {
         return Vec::new();
     }
-    let named = |list: &[ListedInterface], name: &str| list.iter().any(|one| one.name == name);
-    let mut new: Vec<&ListedInterface> = chosen
-        .iter()
-        .filter(|one| !named(before, &one.name))
-        .collect();
+    // Several interfaces may have one name.
+    let mut left: Vec<&ListedInterface> = all.iter().collect();
+    let mut pairs: Vec<Option<&ListedInterface>> = vec![None; before.len()];
+    for same in SAME {
+        for (own, pair) in before.iter().zip(&mut pairs) {
+            if pair.is_none() {
+                *pair = removed(&mut left, |now| same(own, now));
+            }
+        }
+    }
+    let mut new: Vec<&ListedInterface> = chosen.iter().collect();
+    for now in pairs.iter().flatten() {
+        removed(&mut new, |one| one == *now);
+    }
     let mut changes = Vec::new();
-    for own in before {
-        let same = all.iter().find(|one| one.name == own.name);
-        let heirs: Vec<&ListedInterface> = new
-            .iter()
-            .copied()
-            .filter(|one| one.alias == own.alias && !own.alias.is_empty())
-            .collect();
-        match (same, heirs.as_slice()) {
-            (Some(now), _) if now == own => {}
-            (Some(now), _) => changes.push(Change::Other {
+    for (own, pair) in before.iter().zip(pairs) {
+        let is_heir = |one: &ListedInterface| one.alias == own.alias && !own.alias.is_empty();
+        let is_only = new.iter().filter(|one| is_heir(one)).count() == 1;
+        let now = match pair {
+            None if is_only => removed(&mut new, is_heir),
+            _ => pair,
+        };
+        match now {
+            Some(now) if now == own => {}
+            Some(now) => changes.push(Change::Other {
                 before: own.clone(),
                 now: now.clone(),
             }),
-            (None, [heir]) => {
-                new.retain(|one| one.name != heir.name);
-                changes.push(Change::Other {
-                    before: own.clone(),
-                    now: (*heir).clone(),
-                });
-            }
-            (None, _) => changes.push(Change::Gone(own.clone())),
+            None => changes.push(Change::Gone(own.clone())),
         }
     }
     changes.extend(new.into_iter().cloned().map(Change::New));
     changes
+}
+
+/// The first one that fits, which leaves the list.
+fn removed<'l>(
+    list: &mut Vec<&'l ListedInterface>,
+    fits: impl Fn(&ListedInterface) -> bool,
+) -> Option<&'l ListedInterface> {
+    let at = list.iter().position(|one| fits(one))?;
+    Some(list.remove(at))
 }
 
 #[cfg(test)]
@@ -147,5 +165,37 @@ mod tests {
         assert_eq!(between(&[], &now, &now), [], "a table without a list");
         // An interface that is down, and so not chosen, is not gone.
         assert_eq!(between(&now[..1], &now, &[]), []);
+    }
+
+    /// `kymo discover` took the first interface of a name for all of them.
+    #[test]
+    fn several_interfaces_of_a_name_are_told_apart() {
+        let before = [listed("eth", "a", 10), listed("eth", "b", 10)];
+        let words = |now: &[ListedInterface]| -> Vec<String> {
+            let changes = between(&before, now, now);
+            changes.iter().map(ToString::to_string).collect()
+        };
+        let turned = [before[1].clone(), before[0].clone()];
+        let same = [listed("eth", "a", 10), listed("eth", "a", 10)];
+        assert_eq!(between(&same, &same, &same), []);
+        for (now, expected) in [
+            (&before[..], &[][..]),
+            (&turned, &[]),
+            (
+                &[listed("eth", "b", 100), listed("eth", "a", 10)],
+                &["interface eth: faster, 100 Mbit/s instead of 10"],
+            ),
+            (
+                &[listed("eth", "b", 10), listed("eth", "c", 10)],
+                &["interface eth: alias \"a\" is \"c\" now"],
+            ),
+            (&turned[..1], &["interface eth is gone"]),
+            (
+                &[before[0].clone(), listed("eth", "c", 10), before[1].clone()],
+                &["new interface eth (c), 10 Mbit/s"],
+            ),
+        ] {
+            assert_eq!(words(now), expected, "{now:?}");
+        }
     }
 }

@@ -49,16 +49,16 @@ impl ConfigText {
     pub(super) fn apply(mut self, changed: &[(usize, Vec<Change>)], fresh: &[Found]) -> Result<()> {
         let mut wanted = self.config.clone();
         for (number, changes) in changed {
-            for change in changes {
-                take(&mut wanted.device[*number].interface, change);
-            }
+            let list = &mut wanted.device[*number].interface;
+            *list = changed_list(list, changes);
         }
         self.text = changed_text(&self.text, changed)?;
         for device in fresh {
             if !self.text.is_empty() && !self.text.ends_with('\n') {
                 self.text.push('\n');
             }
-            self.text += &format!("\n{}", device.text());
+            let table = format!("\n{}", device.text());
+            self.text += &table.replace('\n', line_end(&self.text));
         }
         let path = self.path.display();
         let written = config::parse(&self.text, "the text to write").map_err(anyhow::Error::msg)?;
@@ -70,16 +70,41 @@ impl ConfigText {
     }
 }
 
-/// Makes a change in a list.
-fn take(list: &mut Vec<ListedInterface>, change: &Change) {
-    match change {
-        Change::New(now) => list.push(now.clone()),
-        Change::Gone(before) => list.retain(|one| one != before),
-        Change::Other { before, now } => {
-            list.iter_mut()
-                .filter(|one| *one == before)
-                .for_each(|one| one.clone_from(now));
-        }
+/// The list with its changes.
+fn changed_list(list: &[ListedInterface], changes: &[Change]) -> Vec<ListedInterface> {
+    let kept = list.iter().zip(changes_of(list.iter(), changes));
+    let kept = kept.filter_map(|(one, change)| match change {
+        Some(Change::Gone(_)) => None,
+        Some(Change::Other { now, .. } | Change::New(now)) => Some(now),
+        None => Some(one),
+    });
+    let new = changes.iter().filter_map(|change| match change {
+        Change::New(now) => Some(now),
+        Change::Gone(_) | Change::Other { .. } => None,
+    });
+    kept.chain(new).cloned().collect()
+}
+
+/// The change of each interface of a list; each change is that of one interface, though others are equal.
+fn changes_of<'c>(
+    list: impl Iterator<Item = &'c ListedInterface>,
+    changes: &'c [Change],
+) -> impl Iterator<Item = Option<&'c Change>> {
+    let mut left: Vec<&Change> = changes.iter().collect();
+    list.map(move |one| {
+        let at = left.iter().position(|change| match change {
+            Change::Gone(before) | Change::Other { before, .. } => before == one,
+            Change::New(_) => false,
+        })?;
+        Some(left.remove(at))
+    })
+}
+
+/// End of the lines that are added to a text.
+fn line_end(text: &str) -> &'static str {
+    match text.contains("\r\n") {
+        true => "\r\n",
+        false => "\n",
     }
 }
 
@@ -96,27 +121,22 @@ fn changed_text(text: &str, changed: &[(usize, Vec<Change>)]) -> Result<String> 
             .device
             .get(*number)
             .and_then(|device| device.interface.as_ref());
-        let all = list.iter().flat_map(|list| list.get_ref());
-        for one in all {
-            for change in changes {
-                match change {
-                    Change::Gone(before) if before == one.get_ref() => {
-                        edits.push((element(text, one.span()), String::new()));
-                    }
-                    Change::Other { before, now } if before == one.get_ref() => {
-                        edits.push((one.span(), interface_text(now)));
-                    }
-                    Change::New(_) | Change::Gone(_) | Change::Other { .. } => {}
-                }
+        let all = list.map_or(&[][..], |list| list.get_ref());
+        let of = changes_of(all.iter().map(Spanned::get_ref), changes);
+        for (one, change) in all.iter().zip(of) {
+            match change {
+                Some(Change::Gone(_)) => edits.push((element(text, one.span()), String::new())),
+                Some(Change::Other { now, .. }) => edits.push((one.span(), interface_text(now))),
+                Some(Change::New(_)) | None => {}
             }
         }
     }
     let text = edited(text, edits);
-    let mut edits = Vec::new();
+    let (mut edits, end) = (Vec::new(), line_end(&text));
     let found = spans(&text)?;
     for (number, changes) in changed {
         let new = changes.iter().filter_map(|change| match change {
-            Change::New(now) => Some(format!("\n  {},", interface_text(now))),
+            Change::New(now) => Some(format!("{end}  {},", interface_text(now))),
             Change::Gone(_) | Change::Other { .. } => None,
         });
         let new: String = new.collect();
@@ -155,7 +175,7 @@ fn addition(
     let rest = text.get(at..).unwrap_or_default();
     let left = rest.trim_start_matches([' ', '\t']);
     match left.starts_with(']') {
-        true => (at..at + rest.len() - left.len(), new + "\n"),
+        true => (at..at + rest.len() - left.len(), new + line_end(text)),
         false => (at..at, new),
     }
 }
@@ -174,9 +194,10 @@ fn element(text: &str, span: Range<usize>) -> Range<usize> {
         .get(end..)
         .unwrap_or_default()
         .trim_start_matches(is_blank);
-    match begin.ends_with('\n') && rest.starts_with('\n') {
-        true => begin.len()..text.len() - rest.len() + 1,
-        false => span.start..end,
+    let behind = rest.strip_prefix("\r\n").or(rest.strip_prefix('\n'));
+    match behind.filter(|_| begin.ends_with('\n')) {
+        Some(behind) => begin.len()..text.len() - behind.len(),
+        None => span.start..end,
     }
 }
 
@@ -252,13 +273,37 @@ mod tests {
                 "[[device]]\ninterface = [\n  { name = \"d\", mbit = 1 },\n]\naddress = \"x\"",
             ),
         ] {
-            let changed = changed_text(before, &changes()).unwrap();
-            assert_eq!(changed, after, "{before}");
-            let mut wanted = super::super::parsed(before);
-            for change in &changes()[0].1 {
-                take(&mut wanted.device[0].interface, change);
+            for end in ["\n", "\r\n"] {
+                let [before, after] = [before, after].map(|text| text.replace('\n', end));
+                let changed = changed_text(&before, &changes()).unwrap();
+                assert_eq!(changed, after, "{before}");
+                let mut wanted = super::super::parsed(&before);
+                let list = &mut wanted.device[0].interface;
+                *list = changed_list(list, &changes()[0].1);
+                assert_eq!(super::super::parsed(&changed), wanted, "{before}");
             }
-            assert_eq!(super::super::parsed(&changed), wanted, "{before}");
+        }
+    }
+
+    /// A change of one of two equal interfaces was made in both.
+    #[test]
+    fn a_change_is_that_of_one_interface() {
+        let before = "[[device]]\naddress = \"x\"\ninterface = [\n  { name = \"a\", mbit = 1 },\n  { name = \"a\", mbit = 1 },\n  { name = \"a\", mbit = 2 },\n]\n";
+        let faster = |before, now| Change::Other {
+            before: listed("a", before),
+            now: listed("a", now),
+        };
+        for (changes, speeds) in [
+            (vec![Change::Gone(listed("a", 1))], &[1, 2][..]),
+            (vec![faster(1, 2), faster(2, 3)], &[2, 1, 3]),
+            (vec![faster(1, 2), faster(1, 4)], &[2, 4, 2]),
+        ] {
+            let changed = changed_text(before, &[(0, changes.clone())]).unwrap();
+            let list = &super::super::parsed(&changed).device[0].interface;
+            let own: Vec<u64> = list.iter().map(|one| one.mbit).collect();
+            assert_eq!(own, speeds);
+            let wanted = changed_list(&super::super::parsed(before).device[0].interface, &changes);
+            assert_eq!(*list, wanted);
         }
     }
 }
