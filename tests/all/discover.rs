@@ -231,7 +231,7 @@ use strict;
 if ($if_ok) {
     my @texts = ($if_ref, $ifindex, $if_index, $if_eth, $if_ip, $if_speed, $if_type, $if_type_num,
         $if_snmp_descr, $if_snmp_name, $if_title_desc, $html_if_title,
-        $desc_prefix, $sysname, $html_syslocation, $router_name, $router_connect, $directory_name);
+        $desc_prefix, $sysname, $html_syslocation, $router_name, $router_connect, $community, $directory_name);
     my @truths = ($default, $default_ifstate, $default_iftype, $if_admin, $if_oper, $if_is_ethernet,
         $if_is_isdn, $if_is_dialup, $if_is_atm, $if_is_wan, $if_is_lan, $if_is_dsl, $if_is_loopback,
         $if_is_ciscovlan, defined $if_port_name);
@@ -250,7 +250,7 @@ $target_lines .= <<ECHO;
 
 Target[$target_name]: 1.3.6.1.4.1.9.2.1.58.0&1.3.6.1.4.1.9.2.1.58.0:$router_connect
 MaxBytes[$target_name]: 100
-Title[$target_name]: $router_name '$sysname' $html_sysdescr
+Title[$target_name]: $router_name '$sysname' $html_sysdescr $community
 ECHO
 "##;
 
@@ -303,8 +303,19 @@ fn templates_and_filters_are_those_of_cfgmaker() {
             "--if-template: no luck",
         ),
         (
-            format!("--host-template={}", file("worse", "$x = ;")),
+            format!("--host-template={}", file("worse", "my $x = ;")),
             "--host-template: syntax error",
+        ),
+        (
+            format!("--if-template={}", file("typo", "$target_line .= 'x';")),
+            "--if-template: Global symbol \"$target_line\"",
+        ),
+        (
+            format!(
+                "--host-template={}",
+                file("early", "$head_lines .= $if_ref;")
+            ),
+            "--host-template: Global symbol \"$if_ref\"",
         ),
         ("--if-filter=(".to_string(), "--if-filter: syntax error"),
         ("--if-template=/none/x".to_string(), "cannot read /none/x"),
@@ -458,4 +469,154 @@ fn an_mrtg_cfg_is_that_of_cfgmaker() {
             String::from_utf8_lossy(&checked.stderr)
         );
     }
+}
+
+/// Interfaces that snmpd's own configuration makes: two of one name, a VLAN of another type, and one without ifXTable.
+fn odd_interfaces() -> String {
+    let (own, more) = (".1.3.6.1.2.1.2.2.1", ".1.3.6.1.2.1.31.1.1.1");
+    let mut lines = String::new();
+    for (index, descr, name, alias, kind) in [
+        (71, "port a", "eth", "a", 6),
+        (72, "port b", "eth", "b", 117),
+        (73, "Vlan 10", "Vlan10", "", 131),
+        (74, "old", "", "", 6),
+        (75, "<b>&", "odd", "", 999),
+    ] {
+        let of = |column: u32, kind: &str, value: &str| {
+            format!("override {own}.{column}.{index} {kind} {value}\n")
+        };
+        lines += &of(1, "integer", &index.to_string());
+        lines += &of(2, "octet_str", &format!("\"{descr}\""));
+        lines += &of(3, "integer", &kind.to_string());
+        lines += &of(4, "integer", "1500");
+        lines += &of(5, "uinteger", "10000000");
+        lines += &of(7, "integer", "1");
+        lines += &of(8, "integer", "1");
+        lines += &of(10, "counter", "1");
+        lines += &of(16, "counter", "1");
+        if !name.is_empty() {
+            for (column, text) in [(1, name), (18, alias)] {
+                lines += &format!("override {more}.{column}.{index} octet_str \"{text}\"\n");
+            }
+        }
+    }
+    lines
+}
+
+/// `kymo discover --mrtg` had other words than cfgmaker, and names that MRTG does not find; the tables had no speeds, and changes where
+/// nothing changed.
+#[test]
+fn odd_interfaces_are_those_of_cfgmaker() {
+    if machine::must_skip(&["cfgmaker", "snmpd"]) {
+        return;
+    }
+    let agent = Snmpd::start("127.0.43.1", &odd_interfaces());
+    let place = agent.address.to_string();
+    let theirs = Command::new("cfgmaker")
+        .arg("--noreversedns")
+        .arg(format!("public@{place}::::2"))
+        .output();
+    let theirs = String::from_utf8_lossy(&theirs.expect("cfgmaker").stdout).into_owned();
+    let (code, ours, said) = discover(&["--mrtg", &place]);
+    assert_eq!((code, said.as_str()), (Some(0), ""), "{ours}");
+    let of = |text: &str, index: u32| -> Vec<String> {
+        let (_, text) = text
+            .split_once(&format!("### Interface {index} "))
+            .expect("an interface");
+        let (text, _) = text.split_once("\n\n\n").unwrap_or((text, ""));
+        // cfgmaker reads aliases of some vendors only.
+        let lines = text.lines().filter(|line| !line.contains("<td>port-"));
+        lines.map(str::to_string).collect()
+    };
+    for index in 71..=75 {
+        assert_eq!(of(&ours, index), of(&theirs, index));
+    }
+    let scratch = Scratch::new("discover-odd");
+    let (file, path) = (scratch.text("kymo.toml"), scratch.path("kymo.toml"));
+    let (code, tables, said) = discover(&[&place]);
+    assert_eq!(code, Some(0), "{said}");
+    for line in [
+        "{ name = \"eth\", alias = \"a\", mbit = 10 }",
+        "{ name = \"old\", mbit = 10 }",
+    ] {
+        assert!(tables.contains(line), "{tables}");
+    }
+    fs::write(&path, tables.replace('\n', "\r\n")).expect("a file");
+    let (code, out, said) = discover(&[&file]);
+    assert_eq!((code, out.as_str()), (Some(0), ""), "{said}");
+    // One of the two, and one more that is gone, in a file with other ends of lines.
+    let gone = "interface = [\r\n  { name = \"none\", mbit = 1 },";
+    let before = tables.replace('\n', "\r\n").replace("interface = [", gone);
+    let other = "name = \"eth\", alias = \"b\", mbit = 1 }";
+    fs::write(&path, before.replace(&other.replace("1 }", "10 }"), other)).expect("a file");
+    let (code, out, said) = discover(&["--apply", &file]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(
+        out,
+        format!(
+            "{place}: interface none is gone\n{place}: interface eth: faster, 10 Mbit/s instead of 1\n"
+        )
+    );
+    let after = fs::read_to_string(&path).expect("the file");
+    assert_eq!(after, tables.replace('\n', "\r\n"));
+}
+
+/// `kymo poll` refused passwords of `kymo discover --mrtg` with a quote or a backslash.
+#[test]
+fn a_password_may_have_any_sign() {
+    if machine::must_skip(&["mrtg", "snmpd"]) {
+        return;
+    }
+    let (auth, privacy) = (r#"it's \a "$x" @b\"#, r"\'\' 12345");
+    let lined = |text: &str| text.replace('\\', r"\\").replace('"', "\\\"");
+    let user = format!(
+        "createUser odd SHA-256 \"{}\" AES \"{}\"\nrouser odd priv\n",
+        lined(auth),
+        lined(privacy)
+    );
+    let agent = Snmpd::start("127.0.44.1", &user);
+    let scratch = Scratch::new("discover-passwords");
+    for (name, text) in [("auth", auth), ("privacy", privacy)] {
+        fs::write(scratch.path(name), text).expect("a file");
+    }
+    let (signing, private) = (scratch.text("auth"), scratch.text("privacy"));
+    let place = agent.address.to_string();
+    let global = format!("WorkDir: {}", scratch.path("").display());
+    let (code, text, said) = discover(&[
+        "--snmp=3",
+        "--user=odd",
+        "--auth-file",
+        &signing,
+        "--privacy-file",
+        &private,
+        "--mrtg",
+        "--loopback",
+        "--ifref=nr",
+        "--global",
+        &global,
+        &place,
+    ]);
+    assert_eq!((code, said.as_str()), (Some(0), ""), "{text}");
+    let path = scratch.path("devices.cfg");
+    fs::write(&path, text).expect("a file");
+    let run = |program: &str, words: &[&str]| {
+        let output = Command::new(program)
+            .args(words)
+            .arg(&path)
+            .env("LANG", "C")
+            .output();
+        let output = output.expect("a program");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{program}: {said}");
+        said
+    };
+    run("mrtg", &["--check"]);
+    let kymo = kymo().to_str().expect("a path").to_string();
+    assert_eq!(run(&kymo, &["poll"]), "");
+    let log = fs::read_to_string(scratch.path("127.0.44.1_1.log")).expect("a log");
+    let numbers = log.lines().next().expect("a line").split(' ');
+    assert_eq!(
+        numbers.filter(|word| word.parse::<u64>().is_ok()).count(),
+        3
+    );
 }

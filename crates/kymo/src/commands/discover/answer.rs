@@ -10,6 +10,8 @@ use kymo_wire::exposition_text::{ExposedLine, ExposedSample, ExpositionFormat, E
 pub(super) struct Answer {
     /// Texts of the device itself, such as sysName.
     pub(super) system: BTreeMap<String, String>,
+    /// ifName by ifIndex.
+    pub(super) names: BTreeMap<String, String>,
     /// Hardware addresses by ifIndex.
     pub(super) macs: BTreeMap<String, String>,
     /// Addresses by ifIndex.
@@ -46,6 +48,9 @@ impl Answer {
         };
         let name = sample.name.text();
         let index = label("ifIndex").unwrap_or_default();
+        if let Some(name) = label("ifName").filter(|name| !name.is_empty()) {
+            self.names.insert(index.clone(), name);
+        }
         match &*name {
             "ifSpeed" => self.speeds.entry(index).or_default()[0] = sample.value,
             "ifHighSpeed" => self.speeds.entry(index).or_default()[1] = sample.value,

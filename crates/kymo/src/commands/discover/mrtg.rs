@@ -1,15 +1,17 @@
 //! Devices as an mrtg.cfg, in the lines that cfgmaker writes by default. Texts of devices become parts of a file that has
 //! commands in it for MRTG: they are one line each, and a reference has plain signs alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use kymo_base::name::DisplayName;
 use kymo_poll::devices::FoundInterface;
 use kymo_scrape::{DeviceCredentials, SNMP_PORT, UserPassword, device_address};
+use kymo_wire::mrtg_cfg::Session;
 
 use super::answer::Answer;
-use super::oid_pick::has_object;
+use super::oid_pick::{has_object, one_target};
 use super::perl::{PerlCase, PerlRules, Variables, quoted};
 
 /// Choices of cfgmaker's options.
@@ -38,8 +40,14 @@ pub(super) struct CfgDevice<'a> {
     pub(super) answer: &'a Answer,
 }
 
-/// Begin of a title.
-const PREFIX: &str = "Traffic Analysis for ";
+/// Words for the name of an address; no name is looked up.
+const NO_DNS_NAME: &str = "No DNS name";
+
+/// Numbers of ifType, with cfgmaker's words for them.
+const TYPE_WORDS: &str = include_str!("if_types.txt");
+
+/// Names of targets that are taken, in lower case: MRTG does not tell `Eth1` from `eth1`.
+type TargetNames = BTreeSet<String>;
 
 /// The file.
 pub(super) fn text(devices: &[CfgDevice<'_>], options: &CfgOptions<'_>) -> Result<String> {
@@ -57,14 +65,18 @@ pub(super) fn text(devices: &[CfgDevice<'_>], options: &CfgOptions<'_>) -> Resul
     if devices.iter().any(has_v6) {
         out.push_str("EnableIPv6: yes\n");
     }
+    let mut names = TargetNames::new();
+    devices.iter().try_for_each(CfgDevice::check)?;
     if options.rules.is_empty() {
         for device in devices {
-            device.put(options, &mut out);
+            device.put(options, &mut names, &mut out);
         }
         return Ok(out);
     }
-    let cases = devices.iter().flat_map(|device| device.cases(options));
-    let cases: Vec<PerlCase> = cases.collect();
+    let mut cases: Vec<PerlCase> = Vec::new();
+    for device in devices {
+        device.put_cases(options, &mut names, &mut cases);
+    }
     let users: BTreeMap<String, Option<String>> = devices
         .iter()
         .map(|device| (device.connect(), device.user()))
@@ -86,26 +98,53 @@ fn version(credentials: &DeviceCredentials) -> u8 {
 }
 
 impl CfgDevice<'_> {
-    fn put(&self, options: &CfgOptions<'_>, out: &mut String) {
-        *out += &self.head();
-        out.push_str("\n\n");
-        for interface in self.interfaces {
-            CfgInterface::new(self, interface, options).put(out);
+    /// Refuses a device that would be read as another one, or not at all.
+    fn check(&self) -> Result<()> {
+        let config = one_target("1", &self.connect(), self.user().as_deref());
+        let is_own = |session: &Session| match self.credentials {
+            DeviceCredentials::V1 { community } | DeviceCredentials::V2c { community } => {
+                session.community.reveal() == community.text().as_bytes()
+            }
+            DeviceCredentials::V3 { .. } => true,
+        };
+        let is_read = config.is_some_and(|config| {
+            // A command in backticks would be a reading without a session.
+            matches!((config.readings(), config.sessions()), ([_], [session]) if is_own(session))
+        });
+        match is_read {
+            true => Ok(()),
+            false => bail!(
+                "cannot write {} into an mrtg.cfg: its address, community, user or password has signs that MRTG does not read there",
+                DisplayName(self.address.as_bytes())
+            ),
         }
     }
 
-    /// The device and its interfaces, for templates.
-    fn cases(&self, options: &CfgOptions<'_>) -> Vec<PerlCase> {
-        let host = PerlCase {
+    fn put(&self, options: &CfgOptions<'_>, names: &mut TargetNames, out: &mut String) {
+        *out += &self.head();
+        out.push_str("\n\n");
+        for interface in self.interfaces {
+            CfgInterface::new(self, interface, options, names).put(out);
+        }
+    }
+
+    /// Adds the device and its interfaces, for templates.
+    fn put_cases(
+        &self,
+        options: &CfgOptions<'_>,
+        names: &mut TargetNames,
+        cases: &mut Vec<PerlCase>,
+    ) {
+        cases.push(PerlCase {
             variables: [("head_lines", self.head())]
                 .into_iter()
                 .chain(self.variables())
                 .collect(),
             problems: None,
-        };
-        let interfaces = self.interfaces.iter();
-        let interfaces = interfaces.map(|own| CfgInterface::new(self, own, options).case(self));
-        [host].into_iter().chain(interfaces).collect()
+        });
+        for own in self.interfaces {
+            cases.push(CfgInterface::new(self, own, options, names).case(self));
+        }
     }
 
     fn variables(&self) -> Variables {
@@ -113,6 +152,8 @@ impl CfgDevice<'_> {
         vec![
             ("router_name", host),
             ("router_connect", self.connect()),
+            ("community", self.community()),
+            ("v3options", self.user().unwrap_or_default()),
             ("directory_name", String::new()),
             ("syscontact", self.system("sysContact")),
             ("sysname", self.system("sysName")),
@@ -145,18 +186,21 @@ impl CfgDevice<'_> {
             true => format!("[{host}]"),
             false => host,
         };
-        let community = match self.credentials {
-            DeviceCredentials::V1 { community } | DeviceCredentials::V2c { community } => {
-                community.text().replace('@', "\\@").replace(' ', "\\ ")
-            }
-            DeviceCredentials::V3 { .. } => "public".into(),
-        };
         let port = match port {
             SNMP_PORT => String::new(),
             port => port.to_string(),
         };
-        let version = version(self.credentials);
+        let (community, version) = (self.community(), version(self.credentials));
         format!("{community}@{host}:{port}::::{version}")
+    }
+
+    fn community(&self) -> String {
+        match self.credentials {
+            DeviceCredentials::V1 { community } | DeviceCredentials::V2c { community } => {
+                community.text().replace('@', "\\@").replace(' ', "\\ ")
+            }
+            DeviceCredentials::V3 { .. } => "public".into(),
+        }
     }
 
     /// SnmpOptions of a user.
@@ -199,6 +243,83 @@ struct CfgInterface<'a> {
     directives: [String; 5],
 }
 
+/// Texts by which an interface is known, each on one line; empty: it has none, or others have the same, which is none for cfgmaker.
+struct InterfaceKeys {
+    ip: String,
+    mac: String,
+    descr: String,
+    name: String,
+}
+
+impl InterfaceKeys {
+    fn new(device: &CfgDevice<'_>, own: &FoundInterface) -> InterfaceKeys {
+        let only = |text: &str, same: usize| match same {
+            1 => line(text).trim_end().to_string(),
+            _ => String::new(),
+        };
+        let once = |all: &BTreeMap<String, String>| {
+            let text = all.get(&own.index).map_or("", |text| text);
+            only(text, all.values().filter(|one| *one == text).count())
+        };
+        let (answer, all) = (device.answer, device.interfaces.iter());
+        InterfaceKeys {
+            ip: once(&answer.addresses),
+            mac: once(&answer.macs).to_lowercase().replace(':', "-"),
+            descr: only(&own.descr, all.filter(|one| one.descr == own.descr).count()),
+            name: once(&answer.names),
+        }
+    }
+
+    /// ifDescr, as cfgmaker shows it.
+    fn shown_descr(&self) -> String {
+        shown(&self.descr, "No Description").replace(' ', "-")
+    }
+
+    /// The first reference that names this interface alone; `None`: there is none.
+    fn reference(&self, own: &FoundInterface, options: &CfgOptions<'_>) -> Option<String> {
+        options.refs.iter().find_map(|kind| {
+            let (mark, key) = match kind.as_str() {
+                "name" => ("#", &self.name),
+                "descr" => ("\\", &self.descr),
+                "ip" => ("/", &self.ip),
+                "eth" => ("!", &self.mac),
+                _ => ("", &own.index),
+            };
+            is_safe(key).then(|| format!("{mark}{key}"))
+        })
+    }
+
+    fn description(
+        &self,
+        own: &FoundInterface,
+        reference: &str,
+        options: &CfgOptions<'_>,
+    ) -> String {
+        let alias = line(&own.alias);
+        let known = |text: &str, shown: String| (!text.is_empty()).then_some(shown);
+        let mut kinds = options.descriptions.iter();
+        let found = kinds.find_map(|kind| match kind.as_str() {
+            "name" => known(&self.name, format!("#{}", self.name)),
+            "descr" => known(&self.descr, self.shown_descr()),
+            "alias" => known(&alias, format!("{} {alias} ", self.shown_descr())),
+            "ip" => known(&self.ip, self.ip.clone()),
+            "eth" => known(&self.mac, self.mac.clone()),
+            _ => Some(format!("Interface {}", own.index)),
+        });
+        let shown = || reference.trim_start_matches(['#', '\\', '/', '!']);
+        let text = found.unwrap_or_else(|| shown().into());
+        prefix(options).to_string() + &text
+    }
+}
+
+/// Begin of a title.
+fn prefix(options: &CfgOptions<'_>) -> &'static str {
+    match options.descriptions {
+        [] => "Traffic Analysis for ",
+        [..] => "",
+    }
+}
+
 /// Texts of an interface, each on one line.
 struct InterfaceTexts {
     ip: String,
@@ -212,6 +333,9 @@ struct InterfaceTexts {
     description: String,
     speed_bytes: u64,
     mtu: String,
+    /// Number of ifType, and cfgmaker's words for it.
+    kind: String,
+    kind_words: &'static str,
 }
 
 impl InterfaceTexts {
@@ -220,32 +344,32 @@ impl InterfaceTexts {
         device: &CfgDevice<'_>,
         own: &FoundInterface,
         options: &CfgOptions<'_>,
+        names: &mut TargetNames,
     ) -> (InterfaceTexts, Option<String>) {
         let answer = device.answer;
         let of = |texts: &BTreeMap<String, String>| {
             let text = texts.get(&own.index);
             text.map(|text| line(text)).unwrap_or_default()
         };
-        let (ip, mac) = (
-            of(&answer.addresses),
-            of(&answer.macs).to_lowercase().replace(':', "-"),
-        );
-        let found = reference(device, own, (&ip, &mac), options);
+        let keys = InterfaceKeys::new(device, own);
+        let found = keys.reference(own, options);
         let reference = found.clone().unwrap_or_else(|| own.index.clone());
         let (host, _) = device_address(device.address).unwrap_or_default();
-        let description = description(own, &reference, (&ip, &mac), options);
+        let kind = line(&own.kind);
+        let kind = options.types.get(&kind).unwrap_or(&kind).clone();
+        let words = TYPE_WORDS.lines().filter_map(|line| line.split_once(' '));
+        let words = words.filter(|(number, _)| *number == kind).map(|of| of.1);
         let texts = InterfaceTexts {
-            ip: shown(&ip, "No Ip"),
-            mac: shown(&mac, "No Ethernet Id"),
-            descr: line(&own.descr),
+            ip: shown(&keys.ip, "No Ip"),
+            mac: shown(&keys.mac, "No Ethernet Id"),
+            descr: keys.shown_descr(),
             alias: line(&own.alias),
-            name: match own.name == own.index {
-                true => String::new(),
-                false => line(&own.name),
-            },
-            id: format!("{}_{}", plain(&host), trimmed(&reference)),
+            name: shown(&keys.name, "No Name"),
+            id: unique(format!("{}_{}", plain(&host), trimmed(&reference)), names),
             reference: reference.replace(' ', "\\ ").replace(':', "\\:"),
-            description,
+            description: keys.description(own, &reference, options),
+            kind_words: words.last().unwrap_or("Unknown Interface Type"),
+            kind: shown(&kind, "Unknown Type"),
             speed_bytes: answer.speed_bits(&own.index) / 8,
             mtu: of(&answer.mtus),
         };
@@ -258,8 +382,9 @@ impl<'a> CfgInterface<'a> {
         device: &CfgDevice<'_>,
         own: &'a FoundInterface,
         options: &'a CfgOptions<'a>,
+        names: &mut TargetNames,
     ) -> CfgInterface<'a> {
-        let (texts, reference) = InterfaceTexts::new(device, own, options);
+        let (texts, reference) = InterfaceTexts::new(device, own, options, names);
         let mut problems = problems(own, texts.speed_bytes, options);
         if reference.is_none() {
             let refs = options.refs.join(",");
@@ -305,8 +430,6 @@ impl<'a> CfgInterface<'a> {
         let texts = &self.texts;
         let mut variables = device.variables();
         let [target, setenv, maxbytes, title, pagetop] = &self.directives;
-        let kind = line(&self.own.kind);
-        let number = self.options.types.get(&kind).unwrap_or(&kind).clone();
         let sysname = device.system("sysName");
         let mut put = |name, text: &str| variables.push((name, text.to_string()));
         put("head_lines", &self.head);
@@ -326,29 +449,28 @@ impl<'a> CfgInterface<'a> {
         put("if_eth", &texts.mac);
         put("if_speed", &texts.speed_bytes.to_string());
         put("if_speed_str", &speed(texts.speed_bytes));
-        put("if_type", &number);
-        put("if_type_num", &number);
-        put("if_type_desc", &kind);
-        put("if_dns_name", "No DNS name");
-        put(
-            "if_snmp_descr",
-            &shown(&texts.descr, "No Description").replace(' ', "-"),
-        );
-        put("if_snmp_name", &shown(&texts.name, "No Name"));
+        let is_known = texts.kind.parse::<u32>().is_ok();
+        put("if_type", if is_known { &texts.kind } else { "-1" });
+        put("if_type_num", &texts.kind);
+        put("if_type_desc", texts.kind_words);
+        put("if_dns_name", NO_DNS_NAME);
+        put("if_snmp_descr", &texts.descr);
+        put("if_snmp_name", &texts.name);
         put("if_snmp_alias", &texts.alias);
         put("if_cisco_descr", "");
         put(
             "if_description",
             &format!("{} {} ", texts.descr, texts.alias),
         );
-        put("desc_prefix", PREFIX);
-        let bare = texts.description.strip_prefix(PREFIX);
+        let prefix = prefix(self.options);
+        put("desc_prefix", prefix);
+        let bare = texts.description.strip_prefix(prefix);
         put("if_title_desc", bare.unwrap_or(&texts.description));
         put("if_title", &format!("{} -- {sysname}", texts.description));
         put("if_vlan_id", "No Vlan");
         put("if_cisco_trunk", "");
         put("if_MTU", &shown(&texts.mtu, "No MTU"));
-        self.put_states(&number, &mut put);
+        self.put_states(&mut put);
         PerlCase {
             variables,
             problems: Some(self.problems),
@@ -356,10 +478,11 @@ impl<'a> CfgInterface<'a> {
     }
 
     /// Variables about the state and the type.
-    fn put_states(&self, number: &str, put: &mut impl FnMut(&'static str, &str)) {
+    fn put_states(&self, put: &mut impl FnMut(&'static str, &str)) {
         let (is_admin, is_oper) = (self.own.admin == Some(1.0), self.own.oper == Some(1.0));
         let is_up = down(self.own, self.options).next().is_none();
-        let is_loopback = number == "24";
+        let number = self.texts.kind.parse().unwrap_or(0);
+        let is_loopback = number == 24;
         let has_type = self.options.loopback || !is_loopback;
         put("if_admin", truth(is_admin));
         put("if_oper", truth(is_oper));
@@ -367,7 +490,6 @@ impl<'a> CfgInterface<'a> {
         put("default_iftype", truth(has_type));
         put("default", truth(is_up && has_type));
         put("if_is_ciscovlan", "");
-        let number = number.parse().unwrap_or(0);
         let mut types: BTreeMap<&'static str, bool> = BTreeMap::new();
         for (name, numbers) in TYPES {
             *types.entry(name).or_default() |= numbers.contains(&number);
@@ -424,10 +546,13 @@ fn directives(device: &CfgDevice<'_>, own: &FoundInterface, texts: &InterfaceTex
             "Description:",
             html(&format!("{} {} ", texts.descr, texts.alias)),
         ),
-        ("ifType:", html(&line(&own.kind))),
+        (
+            "ifType:",
+            html(&format!("{} ({})", texts.kind_words, texts.kind)),
+        ),
         ("ifName:", html(&texts.name)),
         ("Max Speed:", speed(texts.speed_bytes)),
-        ("Ip:", html(&texts.ip)),
+        ("Ip:", html(&format!("{} ({NO_DNS_NAME})", texts.ip))),
     ]);
     [
         target,
@@ -490,61 +615,6 @@ fn down(
     down.filter_map(|(is, why)| is.then_some(why))
 }
 
-/// The first reference that names this interface alone; `None`: there is none.
-fn reference(
-    device: &CfgDevice<'_>,
-    own: &FoundInterface,
-    (ip, mac): (&str, &str),
-    options: &CfgOptions<'_>,
-) -> Option<String> {
-    let alone = |text: &str, of: fn(&FoundInterface) -> &str| {
-        let same = device.interfaces.iter().filter(|one| of(one) == text);
-        is_safe(text) && same.count() == 1
-    };
-    let once = |text: &str, all: &BTreeMap<String, String>| {
-        !text.is_empty() && all.values().filter(|one| line(one) == text).count() == 1
-    };
-    options.refs.iter().find_map(|kind| match kind.as_str() {
-        "name" if own.name != own.index && alone(&own.name, |one| &one.name) => {
-            Some(format!("#{}", own.name))
-        }
-        "descr" if alone(&own.descr, |one| &one.descr) => Some(format!("\\{}", own.descr)),
-        "ip" if once(ip, &device.answer.addresses) => Some(format!("/{ip}")),
-        "eth"
-            if !mac.is_empty()
-                && once(&mac.to_uppercase().replace('-', ":"), &device.answer.macs) =>
-        {
-            Some(format!("!{mac}"))
-        }
-        "nr" => Some(own.index.clone()),
-        _ => None,
-    })
-}
-
-fn description(
-    own: &FoundInterface,
-    reference: &str,
-    (ip, mac): (&str, &str),
-    options: &CfgOptions<'_>,
-) -> String {
-    let found = options.descriptions.iter().find_map(|kind| {
-        let text = match kind.as_str() {
-            "nr" => format!("Interface {}", own.index),
-            "name" => format!("#{}", line(&own.name)),
-            "descr" => line(&own.descr),
-            "alias" if !own.alias.is_empty() => {
-                format!("{} {} ", line(&own.descr), line(&own.alias))
-            }
-            "ip" => ip.to_string(),
-            "eth" => mac.to_string(),
-            _ => String::new(),
-        };
-        (!text.is_empty()).then_some(text)
-    });
-    let shown = || reference.trim_start_matches(['#', '\\', '/', '!']);
-    found.unwrap_or_else(|| format!("{PREFIX}{}", shown()))
-}
-
 /// True for a text that MRTG reads as a name: no sign of a shell, of Perl or of its own.
 fn is_safe(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./+: ".contains(&byte);
@@ -562,6 +632,14 @@ fn trimmed(reference: &str) -> String {
         }
     }
     plain(out.trim_matches('_'))
+}
+
+/// The name of a target, with a number behind it where another target has it.
+fn unique(name: String, names: &mut TargetNames) -> String {
+    let numbered = (2..).map(|number| format!("{name}_{number}"));
+    let mut all = [name.clone()].into_iter().chain(numbered);
+    let free = all.find(|name| names.insert(name.to_lowercase()));
+    free.unwrap_or(name)
 }
 
 fn plain(text: &str) -> String {
@@ -597,6 +675,10 @@ fn speed(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use kymo_wire::mrtg_cfg::{Access, KeySource, Secret};
+    use proptest::prelude::*;
+
+    use super::super::oid_pick::config;
     use super::*;
 
     #[test]
@@ -631,6 +713,7 @@ mod tests {
         for name in ["sysName", "sysDescr", "sysContact", "sysLocation"] {
             answer.system.insert(name.into(), evil.into());
         }
+        answer.names.insert("1".into(), evil.into());
         answer.macs.insert("1".into(), evil.into());
         answer.addresses.insert("1".into(), evil.into());
         let interface = FoundInterface {
@@ -687,6 +770,142 @@ mod tests {
             (1_250_000_000, "1250.0 MBytes/s"),
         ] {
             assert_eq!(speed(bytes), text);
+        }
+    }
+
+    /// A device of three interfaces, whose texts are these in turn.
+    fn read_back(credentials: &DeviceCredentials, texts: &[String]) -> Result<()> {
+        let mut texts = texts.iter().cycle().cloned();
+        let mut text = || texts.next().unwrap_or_default();
+        let speed = |index| format!("ifSpeed{{ifIndex=\"{index}\"}} 1e8\n");
+        let answer: String = (1..=3).map(speed).collect();
+        let mut answer = Answer::read(answer.as_bytes()).unwrap();
+        for name in ["sysName", "sysDescr", "sysContact", "sysLocation"] {
+            answer.system.insert(name.into(), text());
+        }
+        for index in ["1", "2", "3"] {
+            answer.names.insert(index.into(), text());
+        }
+        let interfaces = ["1", "2", "3"].map(|index| FoundInterface {
+            index: index.into(),
+            alias: text(),
+            descr: text(),
+            kind: text(),
+            ..FoundInterface::default()
+        });
+        let device = CfgDevice {
+            address: "192.0.2.1:1161",
+            credentials,
+            interfaces: &interfaces,
+            answer: &answer,
+        };
+        let options = CfgOptions {
+            refs: &["name", "descr", "nr"].map(String::from),
+            descriptions: &["alias".into()],
+            global: &["WorkDir: /".into()],
+            down: true,
+            loopback: true,
+            rules: &PerlRules::default(),
+            types: &BTreeMap::new(),
+        };
+        let text = super::text(&[device], &options)?;
+        let config = config(text.clone()).unwrap_or_else(|why| panic!("{text}: {:?}", why.0));
+        assert_eq!(config.targets().len(), 3, "{text}");
+        let [session] = config.sessions() else {
+            panic!("{text}");
+        };
+        let password =
+            |of: &UserPassword| KeySource::Password(Secret::new(of.password.text().as_bytes()));
+        match (credentials, &session.access) {
+            (
+                DeviceCredentials::V3 {
+                    user,
+                    auth,
+                    privacy,
+                    context,
+                },
+                Access::V3(own),
+            ) => {
+                assert_eq!(
+                    (&*own.name, &*own.context_name),
+                    (user.as_bytes(), context.as_bytes())
+                );
+                assert_eq!(
+                    own.auth.as_ref().map(|auth| &auth.1),
+                    auth.as_ref().map(password).as_ref()
+                );
+                assert_eq!(
+                    own.privacy.as_ref().map(|of| &of.1),
+                    privacy.as_ref().map(password).as_ref()
+                );
+            }
+            (DeviceCredentials::V1 { community }, Access::V1)
+            | (DeviceCredentials::V2c { community }, Access::V2c) => {
+                assert_eq!(session.community.reveal(), community.text().as_bytes());
+            }
+            (_, access) => panic!("{access:?}: {text}"),
+        }
+        Ok(())
+    }
+
+    proptest! {
+        /// `kymo poll` refused passwords with a quote or a backslash.
+        #[test]
+        fn kymo_poll_reads_what_is_written(
+            secrets in proptest::collection::vec("[!-~][ -~ä€]{0,16}[!-~]", 3),
+            names in proptest::collection::vec("[ -~ä]{1,16}", 2),
+            texts in proptest::collection::vec(prop_oneof!["[aA/_1]{1,2}", "[ -~é\n\t]{0,12}"], 1..16),
+        ) {
+            let of = |text: &String, protocol: &str| Some(UserPassword {
+                protocol: protocol.into(),
+                password: kymo_scrape::Secret::of_file(text),
+            });
+            let user = DeviceCredentials::V3 {
+                user: names[0].clone(),
+                auth: of(&secrets[0], "sha256"),
+                privacy: of(&secrets[1], "aes"),
+                context: names[1].clone(),
+            };
+            read_back(&user, &texts).unwrap();
+            let community = kymo_scrape::Secret::of_file(&secrets[2]);
+            let is_odd = community.text().contains(['&', '`']);
+            for credentials in [DeviceCredentials::V1 { community: community.clone() }, DeviceCredentials::V2c { community }] {
+                let read = read_back(&credentials, &texts);
+                prop_assert!(read.is_ok() || is_odd, "{read:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn texts_that_no_line_can_have_are_refused() {
+        for (secret, is_taken) in [
+            ("a'b\\c\"", true),
+            ("a\tb", false),
+            ("a\nb", false),
+            ("a\\", true),
+        ] {
+            let password = kymo_scrape::Secret::of_file(secret);
+            let auth = UserPassword {
+                protocol: "md5".into(),
+                password,
+            };
+            let user = DeviceCredentials::V3 {
+                user: "u".into(),
+                auth: Some(auth),
+                privacy: None,
+                context: String::new(),
+            };
+            assert_eq!(read_back(&user, &[]).is_ok(), is_taken, "{secret:?}");
+        }
+        for community in ["", "a\tb", "x&y:z", "a`id`", "`id`"] {
+            let community = kymo_scrape::Secret::of_file(community);
+            let why = read_back(&DeviceCredentials::V2c { community }, &[])
+                .unwrap_err()
+                .to_string();
+            assert!(
+                why.starts_with("cannot write 192.0.2.1:1161 into an mrtg.cfg: "),
+                "{why}"
+            );
         }
     }
 }

@@ -1,17 +1,17 @@
-//! oid_pick() of cfgmaker's templates: whether a device has an object. Names of OIDs, devices and users of SNMPv3 are read as those of an
-//! mrtg.cfg.
+//! A device as an mrtg.cfg of one target has it: whether it is read there, and, for oid_pick() of cfgmaker's templates, whether it has an
+//! object.
 
 use kymo_poll::asked_agent::AskedAgent;
-use kymo_wire::mrtg_cfg::{self, Files, Index, Magic, Source};
+use kymo_wire::mrtg_cfg::{self, Config, Files, Index, Magic, Problems, Source};
 use kymo_wire::snmp::{ObjectValue, Oid};
 
-/// Name of the configuration with one target.
+/// Name of the file.
 const NAME: &[u8] = b"/one.cfg";
 
-/// A configuration with one target.
-struct OneTarget(String);
+/// A configuration that is one file.
+struct OneFile(String);
 
-impl Files for OneTarget {
+impl Files for OneFile {
     fn read(&mut self, path: &[u8]) -> Result<Vec<u8>, String> {
         match path {
             NAME => Ok(self.0.clone().into_bytes()),
@@ -39,20 +39,32 @@ impl Files for OneTarget {
 /// True if a device, `community@host:options`, has a value for this OID. `user`: SnmpOptions of a user.
 pub(super) fn has_object(router: &str, user: Option<&str>, oid: &str) -> bool {
     let is_plain = |sign: char| sign.is_ascii_alphanumeric() || "-.".contains(sign);
-    if !oid.chars().all(is_plain) || router.contains(char::is_control) {
-        return false;
+    let config = one_target(&format!("{oid}&{oid}"), router, user);
+    let config = config.filter(|_| oid.chars().all(is_plain));
+    config.is_some_and(|config| has_first_object(&config).unwrap_or(false))
+}
+
+/// The configuration of a target of this device; `None`: an mrtg.cfg with it is not read, or is read as another one.
+pub(super) fn one_target(reference: &str, router: &str, user: Option<&str>) -> Option<Config> {
+    let mut texts = [router].into_iter().chain(user);
+    if texts.any(|text| text.contains(char::is_control)) {
+        return None;
     }
     let user = user.map_or(String::new(), |user| {
         format!("EnableSnmpV3: yes\nSnmpOptions[a]: {user}\n")
     });
-    let mut files = OneTarget(format!(
-        "WorkDir: /\nEnableIPv6: yes\nTarget[a]: {oid}&{oid}:{router}\nMaxBytes[a]: 1\nTitle[a]: a\n{user}"
-    ));
-    has_first_object(&mut files).unwrap_or(false)
+    let text = format!(
+        "WorkDir: /\nEnableIPv6: yes\nTarget[a]: {reference}:{router}\nMaxBytes[a]: 1\nTitle[a]: a\n{user}"
+    );
+    config(text).ok()
 }
 
-fn has_first_object(files: &mut OneTarget) -> Option<bool> {
-    let config = mrtg_cfg::read(NAME, files).ok()?;
+/// The configuration of a text.
+pub(super) fn config(text: String) -> Result<Config, Problems> {
+    mrtg_cfg::read(NAME, &mut OneFile(text))
+}
+
+fn has_first_object(config: &Config) -> Option<bool> {
     let ([reading], [session]) = (config.readings(), config.sessions()) else {
         return None;
     };

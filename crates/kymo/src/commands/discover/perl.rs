@@ -11,6 +11,7 @@ use anyhow::{Context as _, Result, bail};
 
 /// Functions for filters and templates. All that these print goes to stderr, as stdout has the lines.
 const BEGIN: &str = r#"
+use strict;
 open(our $kymo_lines, '>&', \*STDOUT) or die "$!\n";
 open(STDOUT, '>&', \*STDERR) or die "$!\n";
 binmode $kymo_lines;
@@ -90,8 +91,8 @@ const ESCAPED: [&str; 12] = [
     "if_title_desc",
 ];
 
-/// Variables that a template may find undefined.
-const UNDEFINED: [&str; 2] = ["if_port_name", "if_pp_port_name"];
+/// Variables of interfaces that a template finds undefined.
+const UNSET: [&str; 2] = ["if_port_name", "if_pp_port_name"];
 
 /// A filter and templates.
 #[derive(Default)]
@@ -109,6 +110,12 @@ pub(super) struct PerlCase {
     pub(super) variables: Variables,
     /// Reasons to comment the interface out; `None`: a device.
     pub(super) problems: Option<Vec<String>>,
+}
+
+impl PerlCase {
+    fn has(&self, name: &str) -> bool {
+        self.variables.iter().any(|(own, _)| *own == name)
+    }
 }
 
 impl PerlRules {
@@ -194,19 +201,16 @@ impl PerlRules {
             let text = text.as_ref().map_or("undef".into(), |text| quoted(text));
             let _ = writeln!(program, "our ${name} = {text};");
         }
-        let named = cases.iter().flat_map(|case| &case.variables);
-        let mut names: Vec<String> = named.map(|(name, _)| format!("${name}")).collect();
-        names.extend(ESCAPED.map(|name| format!("$html_{name}")));
-        names.extend(UNDEFINED.map(|name| format!("${name}")));
-        names.sort();
-        names.dedup();
-        let _ = writeln!(
-            program,
-            "our (@kymo_problems, $problem_lines, $target_lines, $separator_lines, {});",
-            names.join(", ")
-        );
+        program += "our ($problem_lines, $target_lines, $separator_lines, @kymo_problems);\n";
         for case in cases {
-            program += "{\n";
+            // A variable that cfgmaker does not have there is an error, as in cfgmaker.
+            let names = case.variables.iter().map(|(name, _)| format!("${name}"));
+            let escaped = ESCAPED.iter().filter(|name| case.has(name));
+            let names = names.chain(escaped.map(|name| format!("$html_{name}")));
+            let unset = UNSET.iter().filter(|_| case.problems.is_some());
+            let names = names.chain(unset.map(|name| format!("${name}")));
+            let names: Vec<String> = names.collect();
+            let _ = writeln!(program, "{{\n    our ({});", names.join(", "));
             for (name, text) in &case.variables {
                 let _ = writeln!(program, "    ${name} = {};", quoted(text));
                 if ESCAPED.contains(name) {
