@@ -358,7 +358,7 @@ impl InterfaceTexts {
         let kind = line(&own.kind);
         let kind = options.types.get(&kind).unwrap_or(&kind).clone();
         let words = TYPE_WORDS.lines().filter_map(|line| line.split_once(' '));
-        let words = words.filter(|(number, _)| *number == kind).map(|of| of.1);
+        let mut words = words.filter(|(number, _)| *number == kind).map(|of| of.1);
         let texts = InterfaceTexts {
             ip: shown(&keys.ip, "No Ip"),
             mac: shown(&keys.mac, "No Ethernet Id"),
@@ -368,7 +368,7 @@ impl InterfaceTexts {
             id: unique(format!("{}_{}", plain(&host), trimmed(&reference)), names),
             reference: reference.replace(' ', "\\ ").replace(':', "\\:"),
             description: keys.description(own, &reference, options),
-            kind_words: words.last().unwrap_or("Unknown Interface Type"),
+            kind_words: words.next().unwrap_or("Unknown Interface Type"),
             kind: shown(&kind, "Unknown Type"),
             speed_bytes: answer.speed_bits(&own.index) / 8,
             mtu: of(&answer.mtus),
