@@ -685,21 +685,22 @@ fn several_patterns_of_includes_are_mrtgs() {
         return;
     }
     let scratch = Scratch::new("patterns");
-    for name in ["a", "b"] {
+    // Names of no file in the folder of the tests, where both look first.
+    for name in ["xya", "xyb"] {
         let text = format!("Target[{name}]: 1:c@h\nTitle[{name}]: x\nMaxBytes[{name}]: 1\n");
         std::fs::write(scratch.path(name), text).expect("a file");
     }
     let file = scratch.path("mrtg.cfg");
     let at = scratch.text("");
     for (include, count) in [
-        (format!("{at}/a* {at}/b*"), Some(2)),
-        (format!("{at}/nowhere* \t'{at}'/[b]*"), Some(1)),
+        (format!("{at}/xya* {at}/xyb*"), Some(2)),
+        (format!("{at}/nowhere* \t'{at}'/xy[b]*"), Some(1)),
         // The second pattern is not beside the configuration.
-        ("a* b*".into(), Some(1)),
-        ("{nowhere,a*}".into(), None),
-        ("nowhere a*".into(), None),
+        ("xya* xyb*".into(), Some(1)),
+        ("{nowhere,xya*}".into(), None),
+        ("nowhere xya*".into(), None),
         ("nowhere{,*}".into(), None),
-        ("nowhere{a,*".into(), None),
+        ("nowhere{xya,*".into(), None),
         ("{nothing*,nowhere?}".into(), Some(0)),
     ] {
         let text = format!("WorkDir: /tmp\nInclude: {include}\n");

@@ -212,8 +212,12 @@ fn a_directory_may_be_a_link_and_a_restored_folder_is_another_one() {
         std::fs::create_dir_all(folder).expect("a folder");
     }
     std::os::unix::fs::symlink("../customers/one", work.join("one")).expect("a link");
-    let command = "`echo 1; echo 2; echo up; echo me`";
-    let target = format!("Target[a]: {command}\nTitle[a]: T\nMaxBytes[a]: 9\nDirectory[a]: one\n");
+    let farm = farm();
+    let target = format!(
+        "Target[a]: 1:public@{}:{}::::2\nTitle[a]: T\nMaxBytes[a]: 1000\nDirectory[a]: one\n",
+        farm.address(0),
+        farm.settings().port
+    );
     let text = format!("WorkDir: {}\n{target}", work.display());
     let (log, file) = (scratch.text("log"), scratch.text("a.cfg"));
     std::fs::write(&file, &text).expect("a configuration");

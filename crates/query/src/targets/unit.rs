@@ -97,7 +97,7 @@ impl TargetUnit {
     }
 }
 
-/// A number with some decimals; what is zero then has no sign.
+/// A number with some decimals. A zero has no sign.
 fn rounded(number: f64, decimals: usize) -> String {
     let text = format!("{number:.decimals$}");
     let digits = text.strip_prefix('-');

@@ -21,7 +21,7 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use super::awaited::Awaited;
 use super::bell::Bell;
-use super::folders::WrittenFolders;
+use super::folders::{WrittenFolders, draws_pages};
 use super::part::{self, Part};
 use super::{Outcome, Settings, notices, runner};
 use crate::process::sandbox::{self, NAME_FILES, NAME_PORT};
@@ -141,7 +141,7 @@ fn shut_in(configs: &[Config], settings: &Settings) {
         if globals.log_format == LogFormat::Rateup {
             write.extend(clone_folders(config, log_dir.unwrap_or(&globals.log_dir)));
         }
-        if part::draws_pages(config, settings.draws) {
+        if draws_pages(config, settings.draws) {
             read.extend(ZONE_FILES.map(PathBuf::from));
         }
         write.extend(globals.thresh_dir.clone());

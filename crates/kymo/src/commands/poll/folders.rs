@@ -1,5 +1,5 @@
-//! Folders in which a poller writes. Its sandbox knows each by what it was when polling began, and nothing beyond them: a `Directory`
-//! that is a link out of LogDir is a folder of its own.
+//! Folders in which a poller writes. Its sandbox knows the folders of the moment when polling began and nothing beyond them, so a
+//! `Directory` that is a link out of LogDir is a folder of its own.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -8,10 +8,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use kymo_poll::pages::PageFolders;
-use kymo_wire::mrtg_cfg::{Config, Keyword};
+use kymo_wire::mrtg_cfg::{Config, Keyword, LogFormat};
 
 use super::Draws;
-use super::part::draws_pages;
 
 /// Device and inode.
 type FolderId = (u64, u64);
@@ -87,6 +86,15 @@ impl WrittenFolders {
         new.granted
             .iter()
             .all(|folder| self.granted.contains(folder))
+    }
+}
+
+/// True if graphs and pages are drawn.
+pub(super) fn draws_pages(config: &Config, draws: Draws) -> bool {
+    match draws {
+        Draws::Nothing => false,
+        Draws::Pages => config.globals().log_format == LogFormat::Rateup,
+        Draws::AllPages => true,
     }
 }
 

@@ -28,7 +28,7 @@ use kymo_wire::targets::{Reason, TargetsHead};
 
 use super::bell::Bell;
 use super::check::Debugging;
-use super::folders::WrittenFolders;
+use super::folders::{WrittenFolders, draws_pages};
 use super::rarely::Rarely;
 use super::{Draws, PollLog, Settings, reading};
 
@@ -560,15 +560,6 @@ fn pages(config: &Config, draws: Draws, log_dir: Option<&Path>) -> Vec<TargetPag
 fn forget_undrawn(config: &mut Config, draws: Draws) {
     if !draws_pages(config, draws) {
         config.forget_abouts();
-    }
-}
-
-/// True if graphs and pages are drawn.
-pub(super) fn draws_pages(config: &Config, draws: Draws) -> bool {
-    match draws {
-        Draws::Nothing => false,
-        Draws::Pages => config.globals().log_format == LogFormat::Rateup,
-        Draws::AllPages => true,
     }
 }
 
