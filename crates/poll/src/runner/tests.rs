@@ -112,6 +112,15 @@ fn gone(pid: &str) {
 }
 
 /// The process that [`Case::new`] starts; no test by itself.
+/// Rate above a bound, of the target with programs.
+const BROKEN: Action = Action {
+    target: 5,
+    event: Event::Broken,
+    direction: Direction::In,
+    bound: Bound::Max,
+    value: Value::Percent(12.34),
+};
+
 #[test]
 #[ignore = "the other process of the tests beside it"]
 fn the_other_process() {
@@ -284,13 +293,7 @@ fn programs_of_thresholds_have_their_arguments_and_may_finish() {
         std::thread::yield_now();
     }
     let pid = case.file("pid");
-    let broken = Action {
-        target: 5,
-        event: Event::Broken,
-        direction: Direction::In,
-        bound: Bound::Max,
-        value: Value::Percent(12.34),
-    };
+    let broken = BROKEN;
     case.runner.act(broken);
     // One request lacks a program, the other names an unknown target.
     case.runner.act(Action {
@@ -330,13 +333,7 @@ fn programs_run_for_a_poller_that_has_ended() {
     let pid = rustix::process::Pid::from_child(&case.runner.child);
     let signal = |signal| rustix::process::kill_process(pid, signal).unwrap();
     signal(rustix::process::Signal::STOP);
-    case.runner.act(Action {
-        target: 5,
-        event: Event::Broken,
-        direction: Direction::In,
-        bound: Bound::Max,
-        value: Value::Percent(12.34),
-    });
+    case.runner.act(BROKEN);
     let Case { folder, runner } = case;
     drop(runner);
     signal(rustix::process::Signal::CONT);
@@ -355,13 +352,7 @@ fn programs_run_for_a_poller_that_has_ended() {
 fn a_program_that_cannot_be_started_is_said_and_holds_up_nothing() {
     let mut case = Case::new("runner-unstartable", &["true"]);
     case.script("broken", "#!/nonexistent/shell\r\n");
-    case.runner.act(Action {
-        target: 5,
-        event: Event::Broken,
-        direction: Direction::In,
-        bound: Bound::Max,
-        value: Value::Percent(12.34),
-    });
+    case.runner.act(BROKEN);
     let Case {
         folder: _folder,
         runner,

@@ -81,8 +81,9 @@ pub(super) fn drive(mut settings: Settings) -> Result<Outcome, String> {
     std::mem::replace(&mut settings.ready, super::Ready::here()).say();
     let outcomes = run(parts, &settings, &bell, &signals, awaited)?;
     if !settings.forever && bell.ends.load(Ordering::Acquire) {
-        let line = "a signal has ended the run: it stored no values";
-        settings.log.say(line);
+        settings
+            .log
+            .say("a signal has ended the run: values of it may be missing");
         return Ok(Outcome::Ended);
     }
     Ok(sum(&outcomes))
